@@ -1,0 +1,45 @@
+"""calshift: are a classifier's probabilities still true after the mix of classes changed?"""
+
+from calshift import simulate
+from calshift.api import (
+    accumulate,
+    bin_edges,
+    calibration_error,
+    reliability_curve,
+    target_calibration_error,
+    target_calibration_error_from,
+    weights_from_labels,
+)
+from calshift.binning import BinEdges
+from calshift.conversion import softmax
+from calshift.errors import InvalidInput, UnreliableWeights
+from calshift.plotting import plot_reliability
+from calshift.predictions import Predictions
+from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
+from calshift.simulate import resample_label_shift
+from calshift.statistics import ShiftStatistics
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BinEdges",
+    "CalibrationErrorResult",
+    "ClassWeights",
+    "InvalidInput",
+    "Predictions",
+    "ReliabilityCurve",
+    "ShiftStatistics",
+    "UnreliableWeights",
+    "__version__",
+    "accumulate",
+    "bin_edges",
+    "calibration_error",
+    "plot_reliability",
+    "reliability_curve",
+    "resample_label_shift",
+    "simulate",
+    "softmax",
+    "target_calibration_error",
+    "target_calibration_error_from",
+    "weights_from_labels",
+]

@@ -1,0 +1,416 @@
+"""The public functions: read the input, conduct the parts, answer with a result."""
+
+from __future__ import annotations
+
+import warnings as python_warnings
+from typing import Any
+
+import numpy as np
+
+from calshift.basis import LEAST_COUNT, planned_hats
+from calshift.binning import BinEdges, find_edges, fine_edges
+from calshift.checks import checked_labels
+from calshift.conversion import to_numpy
+from calshift.engines import Arrays
+from calshift.errors import InvalidInput, UnreliableWeights
+from calshift.estimation import event_errors, gathered
+from calshift.estimators import from_statistics, reliability, shifted_square
+from calshift.events import Events, events_of
+from calshift.options import Options
+from calshift.predictions import Predictions, as_pair, as_predictions
+from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
+from calshift.statistics import ShiftStatistics, source_kernel, target_kernel
+from calshift.weights import given_weights, weights_from_counts
+
+MOST_CELLS = 20_000_000  # of ShiftStatistics, events x bins x strata
+
+
+def calibration_error(
+    p: Any,
+    y: Any = None,
+    *,
+    kind: str = "classwise",
+    norm: float = 2,
+    estimator: str = "debiased",
+    bins: Any = "auto",
+    binning: str = "mass",
+    kernel: str | None = None,
+    bandwidth: float | str = "auto",
+) -> CalibrationErrorResult:
+    """Calibration error of labelled predictions.
+
+    For a score f and an event Y it is ``CE_p^p = E |E[Y | f] - f|^p``; "classwise" averages over
+    the classes, "canonical" takes the whole vector in the p-norm.
+
+    Parameters
+    ----------
+    p, y : predictions and labels, or a `Predictions` alone
+    kind : "classwise", "binary", "top-label" or "canonical"; a 1-D ``p`` is binary
+    norm : p >= 1
+    estimator : "debiased" (default) takes the sampling noise out of the error,
+        "plugin" leaves it in, "paper" follows Popordanoska et al. with leave-one-out frequencies
+    bins : "auto" (a smooth basis whose size follows the sample), a number of bins, or edges;
+        "paper" takes 15 for "auto"
+    binning : "mass" (bins with equally many rows) or "width"
+    kernel : "dirichlet" or "triweight" in the place of bins; canonical takes "dirichlet"
+    bandwidth : "auto" (leave-one-out likelihood) or a number
+
+    Returns
+    -------
+    CalibrationErrorResult
+
+    Notes
+    -----
+    For p = 2 the debiased estimate is unbiased up to the basis and may fall below 0 by chance. For
+    other p no unbiased estimator exists; the folded normal is inverted, which removes most of it.
+
+    Examples
+    --------
+    >>> import numpy as np, calshift
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.uniform(size=4000)
+    >>> y = (rng.uniform(size=4000) < truth).astype(int)
+    >>> overconfident = truth**2 / (truth**2 + (1 - truth)**2)
+    >>> round(calshift.calibration_error(overconfident, y).root, 2)
+    0.1
+    >>> round(calshift.calibration_error(truth, y).root, 2)
+    0.0
+    """
+    options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth)
+    sample = as_predictions(p, y, labelled=True)
+    events = events_of(kind, sample)
+    values, joined, lonely = event_errors(sample, None, events, options, np.ones(sample.n_classes))
+    return CalibrationErrorResult(
+        estimate=float(values.mean()),
+        kind=events.kind,
+        norm=norm,
+        estimator=estimator,
+        n_source=sample.size,
+        per_class=values if events.kind == "classwise" else None,
+        warnings=_lonely_note(lonely),
+        merged_bins=joined,
+        classes=sample.classes,
+    )
+
+
+def target_calibration_error(
+    p_source: Any,
+    y_source: Any,
+    p_target: Any,
+    *,
+    weights: Any,
+    kind: str = "classwise",
+    norm: float = 2,
+    estimator: str = "debiased",
+    bins: Any = "auto",
+    binning: str = "mass",
+    kernel: str | None = None,
+    bandwidth: float | str = "auto",
+) -> CalibrationErrorResult:
+    """Calibration error on a target sample without labels, under label shift.
+
+    If only the mix of classes changed, source rows weighted by ``w_y = p_t(y) / p_s(y)`` stand
+    for the target. On the target's bins (or a smooth basis of them), with source residuals
+    ``u = event - score``::
+
+        U_b = sum_{i in b} w_i u_i / sum_{i in b} w_i
+        plugin:    CE_p^p = sum_b P_b |U_b|^p            P_b: the target's share of bin b
+        debiased:  CE_2^2 = sum_b P_b (U_b^2 - its sampling variance)
+        paper:     CE_p^p = mean_j |R_b(j) - f_j|^p,     R_b = (w/n) events_b / ((M_b - 1)/(m - 1))
+
+    Parameters
+    ----------
+    p_source, y_source : labelled predictions before the shift (or a `Predictions` and None)
+    p_target : predictions after it
+    weights : (K,) class weights used as they are, or a `ClassWeights`
+    kind, norm, estimator, bins, binning, kernel, bandwidth : as in `calibration_error`
+
+    Returns
+    -------
+    CalibrationErrorResult
+        with the labelled error on the source in ``.source``
+
+    Examples
+    --------
+    >>> import numpy as np, calshift
+    >>> simulation = calshift.simulate.BetaSimulation()
+    >>> p_source, y_source = simulation.source(5000, rng=1)
+    >>> p_target, y_target = simulation.target(5000, rng=2)
+    >>> w = calshift.weights_from_labels(y_source, y_target)
+    >>> result = calshift.target_calibration_error(p_source, y_source, p_target, weights=w)
+    >>> round(result.root, 2), round(simulation.true_error() ** 0.5, 2)
+    (0.1, 0.1)
+    """
+    options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth)
+    source, target = as_pair(p_source, y_source, p_target)
+    events = events_of(kind, source)
+    class_weights = _checked_weights(weights, source, target)
+    found = event_errors(source, target, events, options, class_weights.values)
+    before = calibration_error(
+        source,
+        kind=kind,
+        norm=norm,
+        estimator=estimator,
+        bins=bins,
+        binning=binning,
+        kernel=kernel,
+        bandwidth=bandwidth,
+    )
+    return _shifted_result(
+        found, events, options, class_weights, source.size, target.size, before, source.classes
+    )
+
+
+def target_calibration_error_from(
+    statistics: ShiftStatistics, *, weights: Any, norm: float = 2, estimator: str = "debiased"
+) -> CalibrationErrorResult:
+    """`target_calibration_error` from sums made by `accumulate`, however many batches they saw.
+
+    The formulas and the numbers are those of `target_calibration_error` on the same edges; there
+    is no ``.source``, whose bins would be the source's own.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> p_source, y_source = [0.2, 0.3, 0.6, 0.9], [0, 0, 1, 1]
+    >>> p_target = [0.4, 0.7, 0.8, 0.9]
+    >>> edges = calshift.bin_edges(p_target, kind="binary", bins=1)
+    >>> sums = calshift.accumulate(p_source, y_source, p_target, edges=edges)
+    >>> result = calshift.target_calibration_error_from(sums, weights=[0.5, 1.5])
+    >>> round(result.estimate, 4)
+    0.0049
+    """
+    options = Options("classwise", norm, estimator, "auto", "mass", None, "auto")
+    if not isinstance(statistics, ShiftStatistics):
+        msg = f"statistics must be ShiftStatistics, as accumulate makes; got {type(statistics)!r}"
+        raise InvalidInput(msg)
+    events = statistics.edges.events
+    counts = _class_counts(statistics)
+    if min(statistics.size_source, statistics.size_target) < 2:
+        msg = "statistics must hold at least two source and two target rows"
+        raise InvalidInput(msg)
+    class_weights = given_weights(weights, counts)
+    _warn(class_weights)
+    w = np.nan_to_num(class_weights.values)
+    if estimator == "paper":
+        if norm != 2:
+            msg = f'estimator="paper" needs the rows again for norm={norm:g}; sums give norm=2 only'
+            raise InvalidInput(msg)
+        values, joined = shifted_square(statistics, w)
+    else:
+        values, joined = from_statistics(statistics, w, norm, estimator == "debiased")
+    return _shifted_result(
+        (values, joined, 0),
+        events,
+        options,
+        class_weights,
+        statistics.size_source,
+        statistics.size_target,
+    )
+
+
+def weights_from_labels(y_source: Any, y_target: Any, n_classes: int | None = None) -> ClassWeights:
+    """The weights ``w_y = p_t(y) / p_s(y)`` where target labels exist: the oracle w*.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> calshift.weights_from_labels([0, 0, 0, 1], [0, 1, 1, 1]).values
+    array([0.33333333, 3.        ])
+    """
+    labels = [to_numpy(y, name)[0] for y, name in ((y_source, "y_source"), (y_target, "y_target"))]
+    if n_classes is None:
+        n_classes = max(
+            (int(y.max()) + 1 for y in labels if y.size and y.dtype.kind in "iub"), default=2
+        )
+    counts = []
+    for y, name in zip(labels, ("y_source", "y_target"), strict=True):
+        if y.size == 0:
+            msg = f"{name} must hold at least one label"
+            raise InvalidInput(msg)
+        codes = checked_labels(y, len(y), max(n_classes, 2), None, name)
+        counts.append(np.bincount(codes, minlength=max(n_classes, 2)).astype(float))
+    return weights_from_counts(*counts)
+
+
+def reliability_curve(
+    p_source: Any,
+    y_source: Any = None,
+    p_target: Any = None,
+    *,
+    weights: Any = None,
+    kind: str = "classwise",
+    label: int | None = None,
+    bins: Any = "auto",
+) -> ReliabilityCurve:
+    """Frequency of the event against its score, with labels or, given a target, without.
+
+    In a bin the frequency is the mean score plus the mean residual, ``F_b + U_b``: with labels
+    the plain frequency, on a target ``F_b`` is the target's and ``U_b`` the weighted source's.
+    ``label`` picks a class; None under "classwise" pools the scores of all classes.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> curve = calshift.reliability_curve([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 0], bins=2)
+    >>> curve.score, curve.frequency
+    (array([0.15, 0.85]), array([0. , 0.5]))
+    """
+    if p_target is None:
+        source, target = as_predictions(p_source, y_source, labelled=True, name_p="p_source"), None
+        w = np.ones(source.n_classes)
+    else:
+        source, target = as_pair(p_source, y_source, p_target)
+        w = np.nan_to_num(_checked_weights(weights, source, target).values)
+    events = _binned_events(kind, source)
+    edges, least = _curve_edges(source, target or source, events, label, bins)
+    points = reliability(gathered(source, target, edges), w, least)
+    return ReliabilityCurve(*points, kind=events.kind, label=label, shifted=target is not None)
+
+
+def bin_edges(
+    p_target: Any, *, kind: str = "classwise", bins: Any = "auto", binning: str = "mass"
+) -> BinEdges:
+    """The edges on which `accumulate` counts: one array of inner edges an event.
+
+    Equal mass: ``unique(s[ceil(k m / B)], k = 1..B-1)`` above ``s[0]``, with s the sorted scores;
+    a bin holds its lower edge, and equal scores are never split.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> calshift.bin_edges([0.1, 0.2, 0.3, 0.4], bins=2)[0]
+    array([0.3])
+    """
+    target = as_predictions(p_target, labelled=False, name_p="p_target")
+    return find_edges(target, _binned_events(kind, target), bins, binning)
+
+
+def accumulate(
+    p_source: Any = None, y_source: Any = None, p_target: Any = None, *, edges: BinEdges
+) -> ShiftStatistics:
+    """Sums over a batch of source rows, target rows, both or none, on given edges.
+
+    Count, sum of scores and of squared scores by event, bin and label: batches add up with ``+``
+    or ``sum()`` to the same numbers as one pass over all rows.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> edges = calshift.bin_edges([0.1, 0.2, 0.3, 0.4], bins=2)
+    >>> batches = [([0.1], [0]), ([0.3], [1])]
+    >>> sum(calshift.accumulate(p, y, edges=edges) for p, y in batches).size_source
+    2.0
+    """
+    if not isinstance(edges, BinEdges):
+        msg = f"edges must come from bin_edges; got {type(edges)!r}"
+        raise InvalidInput(msg)
+    cells = len(edges) * edges.max_bins * len(edges.events.stratum_label)
+    if cells > MOST_CELLS:
+        most = MOST_CELLS * edges.max_bins // cells
+        msg = f"edges make {cells:,} sums; with bins={most} or fewer they fit ({MOST_CELLS:,})"
+        raise InvalidInput(msg)
+    statistics = ShiftStatistics.zero(edges)
+    if p_source is not None:
+        source = as_predictions(
+            p_source, y_source, labelled=True, name_p="p_source", name_y="y_source"
+        )
+        _check_classes(source, edges, "p_source")
+        statistics += Arrays(source).total(source_kernel(edges))
+    if p_target is not None:
+        target = as_predictions(p_target, labelled=False, name_p="p_target")
+        _check_classes(target, edges, "p_target")
+        statistics += Arrays(target).total(target_kernel(edges))
+    return statistics
+
+
+def _checked_weights(weights: Any, source: Predictions, target: Predictions) -> ClassWeights:
+    share = np.average(target.matrix, axis=0, weights=target.sample_weight)
+    class_weights = given_weights(weights, source.class_counts, share)
+    _warn(class_weights)
+    return class_weights
+
+
+def _warn(class_weights: ClassWeights) -> None:
+    for note in class_weights.warnings:
+        python_warnings.warn(note, UnreliableWeights, stacklevel=4)
+
+
+def _shifted_result(
+    found: tuple[np.ndarray, int, int],
+    events: Events,
+    options: Options,
+    class_weights: ClassWeights,
+    n: float,
+    m: float,
+    source: CalibrationErrorResult | None = None,
+    classes: tuple[Any, ...] | None = None,
+) -> CalibrationErrorResult:
+    """Average over the classes that the source holds, and put the answer together."""
+    values, joined, lonely = found
+    classwise = events.kind == "classwise"
+    if classwise:
+        values = np.where(np.isnan(class_weights.values), np.nan, values)
+    return CalibrationErrorResult(
+        estimate=float(np.nanmean(values)),
+        kind=events.kind,
+        norm=options.norm,
+        estimator=options.estimator,
+        n_source=n,
+        n_target=m,
+        per_class=values if classwise else None,
+        class_weights=class_weights,
+        source=source,
+        warnings=class_weights.warnings + _lonely_note(lonely),
+        merged_bins=joined,
+        classes=classes,
+    )
+
+
+def _lonely_note(lonely: int) -> tuple[str, ...]:
+    if lonely == 0:
+        return ()
+    return (f"{lonely} rows have no neighbour within the bandwidth; their nearest stood in",)
+
+
+def _class_counts(statistics: ShiftStatistics) -> np.ndarray:
+    by_stratum = statistics.source[0, 0].sum(axis=0)
+    events = statistics.edges.events
+    return np.bincount(events.stratum_label, by_stratum, events.n_classes)
+
+
+def _binned_events(kind: str, predictions: Predictions) -> Events:
+    events = events_of(kind, predictions)
+    if events.kind == "canonical":
+        msg = "canonical error compares pairs of rows, not bins: use target_calibration_error"
+        raise InvalidInput(msg)
+    return events
+
+
+def _curve_edges(
+    source: Predictions, at: Predictions, events: Events, label: int | None, bins: Any
+) -> tuple[BinEdges, float]:
+    """Edges shared by the classes shown, and the least count of a bin."""
+    if label is not None and not (events.kind == "classwise" and 0 <= label < events.n_classes):
+        msg = (
+            f'label must be a class 0..{events.n_classes - 1} under kind="classwise"; got {label!r}'
+        )
+        raise InvalidInput(msg)
+    which = tuple(range(events.count)) if label is None else (label,)
+    score = np.concatenate([events.score(at, event) for event in which])
+    weight = None if at.sample_weight is None else np.tile(at.sample_weight, len(which))
+    if isinstance(bins, str) and bins == "auto":
+        inner, least = fine_edges(score, weight, planned_hats(source.size, at.size)), LEAST_COUNT
+    else:
+        pooled = Predictions(score, sample_weight=weight)
+        inner, least = find_edges(pooled, Events("binary", 2), bins)[0], 2.0
+    return BinEdges(events, which, (inner,) * len(which), smooth=False), least
+
+
+def _check_classes(predictions: Predictions, edges: BinEdges, name: str) -> None:
+    if predictions.n_classes != edges.events.n_classes:
+        msg = (
+            f"{name} must have the classes of the edges; "
+            f"it has {predictions.n_classes}, the edges {edges.events.n_classes}"
+        )
+        raise InvalidInput(msg)

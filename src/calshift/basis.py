@@ -1,0 +1,68 @@
+"""The smooth basis of bins="auto": hats (piecewise-linear functions) laid on fine bins.
+
+Knots look at counts and scores only, never at labels or weights. Their number, spacing and least
+count were chosen by benchmarks/basis.py. (docs/mathematics.md 4)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calshift.binning import unit_arcsin
+
+HATS_SCALE, HATS_POWER = (
+    1.7,
+    0.25,
+)  # hats planned: 1.7 min(n, m)^(1/4), that is 8 at 500, 17 at 10 000
+LEAST_HATS = 3
+LEAST_COUNT = 10.0  # source and target rows between two knots
+
+
+def planned_hats(n: float, m: float) -> int:
+    """How many hats the smaller sample carries."""
+    return max(LEAST_HATS, round(float(HATS_SCALE * min(n, m) ** HATS_POWER)))
+
+
+def positions(target_count: np.ndarray, target_score: np.ndarray) -> np.ndarray:
+    """t of each bin: halfway between mid-rank in the target and arcsin sqrt of the mean score."""
+    upto = np.cumsum(target_count)
+    rank = (upto - target_count / 2) / upto[-1]
+    return np.asarray((rank + unit_arcsin(np.maximum.accumulate(target_score))) / 2)
+
+
+def knots(
+    t: np.ndarray, source_count: np.ndarray, target_count: np.ndarray, hats: int
+) -> np.ndarray:
+    """Bins at which the knots stand: even steps in t, longer where either sample is thin."""
+    few = len(t) <= hats  # a handful of distinct scores: each is its own knot
+    step = 0.0 if few else (t[-1] - t[0]) / (hats - 1) * (1 - 1e-9)
+    source_upto, target_upto = np.cumsum(source_count), np.cumsum(target_count)
+
+    def apart(a: int, b: int, distance: float) -> bool:
+        rows = min(source_upto[b] - source_upto[a], target_upto[b] - target_upto[a])
+        return bool(t[b] - t[a] >= distance and t[b] > t[a] and rows >= LEAST_COUNT)
+
+    last, chosen = len(t) - 1, [0]
+    for b in range(1, last + 1):
+        if apart(chosen[-1], b, step):
+            chosen.append(b)
+    if apart(chosen[-1], last, step / 2):
+        chosen.append(last)
+    elif len(chosen) > 1:  # the rest carries no knot of its own: the last one moves to the end
+        chosen[-1] = last
+    return np.array(chosen)
+
+
+def hats(t: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """(B, L) value of each hat at each bin; rows sum to 1."""
+    design = np.zeros((len(t), len(chosen)))
+    if len(chosen) == 1:
+        design[:] = 1.0
+        return design
+    at = t[chosen]
+    left = np.clip(np.searchsorted(at, t, side="right") - 1, 0, len(at) - 2)
+    share = (t - at[left]) / (at[left + 1] - at[left])
+    row = np.arange(len(t))
+    design[row, left] = 1 - share
+    design[row, left + 1] = share
+    return design

@@ -1,0 +1,155 @@
+"""The rules that raw arrays must keep; each breach names the argument, the row and the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calshift.conversion import to_numpy
+from calshift.errors import InvalidInput
+
+
+def checked_probabilities(p: np.ndarray, name: str) -> np.ndarray:
+    """(n, K) or (n,) floats in [0, 1] whose rows sum to 1; the first offender is named."""
+    if p.ndim not in (1, 2) or (p.ndim == 2 and p.shape[1] == 1):
+        hint = ": pass one column of binary scores as a 1-D array" if p.ndim == 2 else ""
+        msg = f"{name} must have shape (n, K) with K >= 2, or (n,); got {p.shape}{hint}"
+        raise InvalidInput(msg)
+    if p.size == 0:
+        msg = f"{name} must have at least one row and two classes; got shape {p.shape}"
+        raise InvalidInput(msg)
+    if p.dtype.kind not in "fiub":
+        msg = f"{name} must be numbers; got dtype {p.dtype}"
+        raise InvalidInput(msg)
+    K, rounding = 2 if p.ndim == 1 else p.shape[1], _rounding(p)
+    if p.dtype not in (np.float32, np.float64):
+        p = p.astype(np.float32 if p.dtype == np.float16 else np.float64)
+    low, high = p.min(), p.max()
+    if not (low >= 0 and high <= 1 + 8 * rounding):  # a NaN fails too
+        raise InvalidInput(_range_message(p, name, 1 + 8 * rounding))
+    if p.ndim == 2:
+        _check_sums(p, name, max(1e-3, K * rounding))
+    return p
+
+
+def _rounding(p: np.ndarray) -> float:
+    return float(np.finfo(p.dtype).eps) if p.dtype.kind == "f" else 0.0
+
+
+def _check_sums(p: np.ndarray, name: str, tolerance: float) -> None:
+    sums = p.sum(axis=1)
+    wrong = np.abs(sums - 1) > tolerance
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        msg = (
+            f"{name} must be probabilities that sum to 1 in each row; "
+            f"row {row} sums to {sums[row]:.3g}{_likely_cause(p, sums)}"
+        )
+        raise InvalidInput(msg)
+
+
+def _range_message(p: np.ndarray, name: str, highest: float) -> str:
+    wrong = ~((p >= 0) & (p <= highest))
+    where = np.unravel_index(int(np.argmax(wrong)), p.shape)
+    place = f"row {where[0]}" + (f", column {where[1]}" if p.ndim == 2 else "")
+    cause = ""
+    if p.ndim == 2 and np.isfinite(p).all():
+        cause = _likely_cause(p, p.sum(axis=1))
+    return f"{name} must be probabilities in [0, 1]; {place} is {p[where]:.6g}{cause}"
+
+
+def _likely_cause(p: np.ndarray, sums: np.ndarray) -> str:
+    """Why rows are not on the simplex, in the cases users meet."""
+    low, high = p.min(), p.max()
+    if high <= 0 and np.allclose(np.exp(p.astype(float)).sum(axis=1), 1, atol=1e-2):
+        return " (these look like log-probabilities: use numpy.exp)"
+    if low >= 0 and np.allclose(sums, 100, rtol=1e-2):
+        return " (these look like percentages: divide by 100)"
+    if low < 0 or high > 1:
+        return " (these look like logits: use calshift.softmax)"
+    return " (one score a class that need not add up? pass each class as binary scores)"
+
+
+def checked_classes(classes: Any, K: int) -> tuple[Any, ...] | None:
+    if classes is None:
+        return None
+    names = tuple(np.asarray(classes).tolist() if isinstance(classes, np.ndarray) else classes)
+    if len(names) != K or len(set(names)) != K:
+        msg = f"classes must name {K} different classes, one a column; got {shown(names)}"
+        raise InvalidInput(msg)
+    return names
+
+
+def checked_labels(
+    y: np.ndarray, n: int, K: int, classes: tuple[Any, ...] | None, name: str
+) -> np.ndarray:
+    """Labels as integers 0..K-1."""
+    if y.shape != (n,):
+        hint = ": one-hot labels? use y.argmax(axis=1)" if y.ndim == 2 else ""
+        msg = f"{name} must have one label a row, shape ({n},); got {y.shape}{hint}"
+        raise InvalidInput(msg)
+    if _are_names(y, classes):
+        return _codes(y, classes, name)
+    if y.dtype.kind not in "iub":
+        y = _whole_numbers(y, name)
+    wrong = (y < 0) | (y >= K)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        msg = f"{name} must be labels 0..{K - 1}; row {row} is {y[row]}"
+        raise InvalidInput(msg)
+    return y.astype(np.intp, copy=False)
+
+
+def _are_names(y: np.ndarray, classes: tuple[Any, ...] | None) -> bool:
+    """Names are looked up in classes; integers are names only if the classes are integers."""
+    if y.dtype.kind in "OUST":
+        return True
+    return classes is not None and all(isinstance(name, int | np.integer) for name in classes)
+
+
+def _codes(y: np.ndarray, classes: tuple[Any, ...] | None, name: str) -> np.ndarray:
+    if classes is None:
+        msg = f"{name} holds names ({y[0]!r}): list them in column order with Predictions(classes=)"
+        raise InvalidInput(msg)
+    code = {label: k for k, label in enumerate(classes)}
+    codes = np.array([code.get(label, -1) for label in y.tolist()], dtype=np.intp)
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        msg = f"{name} must hold only names in classes; row {row} is {y.tolist()[row]!r}"
+        raise InvalidInput(msg)
+    return codes
+
+
+def _whole_numbers(y: np.ndarray, name: str) -> np.ndarray:
+    if y.dtype.kind != "f":
+        msg = f"{name} must be integer labels, or names with classes=; got dtype {y.dtype}"
+        raise InvalidInput(msg)
+    wrong = ~(np.isfinite(y) & (y == np.floor(y)))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        msg = f"{name} must be integer labels, or names with classes=; row {row} is {y[row]:.6g}"
+        raise InvalidInput(msg)
+    return y.astype(np.int64)
+
+
+def checked_weight(sample_weight: Any, n: int) -> np.ndarray:
+    weight = np.asarray(to_numpy(sample_weight, "sample_weight")[0])
+    if weight.shape != (n,) or weight.dtype.kind not in "fiub":
+        msg = f"sample_weight must be {n} numbers, one a row; got {weight.dtype} {weight.shape}"
+        raise InvalidInput(msg)
+    weight = weight.astype(float)
+    wrong = ~(np.isfinite(weight) & (weight >= 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        msg = f"sample_weight must be finite and not negative; row {row} is {weight[row]:.6g}"
+        raise InvalidInput(msg)
+    if not weight.any():
+        msg = "sample_weight must not be all zero: no row would be left"
+        raise InvalidInput(msg)
+    return weight
+
+
+def shown(names: Any) -> str:
+    names_shown = ", ".join(repr(name) for name in names[:4])
+    return f"({names_shown}, ...)" if len(names) > 4 else f"({names_shown})"

@@ -1,0 +1,82 @@
+"""Foreign containers (lists, tensors, frames, series) to numpy, copying no more than needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calshift.errors import InvalidInput
+
+
+def to_numpy(value: Any, name: str) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """The value as a numpy array, and its column names where it has any."""
+    if hasattr(value, "detach") and hasattr(value, "cpu"):
+        return _from_tensor(value), None
+    if isinstance(value, np.ndarray):
+        return value, None
+    if isinstance(value, list | tuple) or np.isscalar(value):
+        return _from_sequence(value, name), None
+    return _from_frame(value, name)
+
+
+def softmax(logits: Any, axis: int = -1) -> np.ndarray:
+    """Probabilities exp(z) / sum exp(z) along an axis, without overflow.
+
+    Logits and log-probabilities may both come; float32 stays float32.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> calshift.softmax([[0.0, 0.0], [1000.0, 0.0]])
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    """
+    z = to_numpy(logits, "logits")[0]
+    if z.dtype.kind not in "fiub" or z.size == 0 or z.ndim == 0:
+        msg = f"logits must be an array of numbers; got dtype {z.dtype}, shape {z.shape}"
+        raise InvalidInput(msg)
+    if z.dtype not in (np.float32, np.float64):
+        z = z.astype(np.float32 if z.dtype == np.float16 else np.float64)
+    if (
+        np.isnan(z).any()
+        or (z.max(axis=axis) == np.inf).any()
+        or (z.max(axis=axis) == -np.inf).any()
+    ):
+        msg = "logits must not hold NaN or +inf, nor a row of -inf only"
+        raise InvalidInput(msg)
+    odds = np.exp(z - z.max(axis=axis, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=axis, keepdims=True))
+
+
+def _from_tensor(tensor: Any) -> np.ndarray:
+    tensor = tensor.detach().cpu()
+    try:
+        return np.asarray(tensor.numpy())
+    except TypeError:  # bfloat16 has no numpy counterpart
+        return np.asarray(tensor.float().numpy())
+
+
+def _from_sequence(value: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except ValueError:
+        msg = f"{name} must be a rectangular array; its rows have different lengths"
+        raise InvalidInput(msg) from None
+
+
+def _from_frame(value: Any, name: str) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    import narwhals as nw  # late: most callers hold arrays already
+
+    native = nw.from_native(value, allow_series=True, pass_through=True)
+    if isinstance(native, nw.LazyFrame):
+        native = native.collect()
+    if isinstance(native, nw.Series):
+        return native.to_numpy(), None
+    if isinstance(native, nw.DataFrame):
+        return native.to_numpy(), tuple(str(column) for column in native.columns)
+    array = np.asarray(value)
+    if array.dtype == object:
+        msg = f"{name} must be an array, a list, a tensor or a data frame; got {type(value)!r}"
+        raise InvalidInput(msg)
+    return array, None

@@ -1,0 +1,5 @@
+"""Engines offer one verb, total(kernel): the sum of an addable kernel over batches of rows."""
+
+from calshift.engines.arrays import Arrays
+
+__all__ = ["Arrays"]

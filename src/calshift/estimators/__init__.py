@@ -1,0 +1,23 @@
+"""From sums or rows, and a vector of class weights, to the error of each event."""
+
+from calshift.estimators.binned import from_statistics, reliability
+from calshift.estimators.pointwise import (
+    labelled_error,
+    labelled_ratio,
+    shifted_error,
+    shifted_ratio,
+    shifted_square,
+)
+from calshift.estimators.smoothed import Sample, smoothed_error
+
+__all__ = [
+    "Sample",
+    "from_statistics",
+    "labelled_error",
+    "labelled_ratio",
+    "reliability",
+    "shifted_error",
+    "shifted_ratio",
+    "shifted_square",
+    "smoothed_error",
+]

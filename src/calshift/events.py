@@ -1,0 +1,76 @@
+"""Kinds of calibration error as events: a score in [0, 1] and whether its event came true.
+
+`classwise` has one event a class, score p_c and event y = c; `binary` has the last of them for two
+classes; `top-label` has the score max_c p_c and the event argmax = y. (docs/mathematics.md 1)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calshift.errors import InvalidInput
+from calshift.predictions import Predictions
+
+KINDS = ("classwise", "binary", "top-label", "canonical")
+
+
+@dataclass(frozen=True)
+class Events:
+    """The events of one kind.
+
+    Source rows are grouped in strata within which both the label and the outcome of every event
+    are constant, so that class weights can arrive after the rows were counted: the label itself,
+    and for top-label the label and whether it was hit.
+    """
+
+    kind: str
+    n_classes: int
+
+    @property
+    def count(self) -> int:
+        return self.n_classes if self.kind == "classwise" else 1
+
+    @property
+    def stratum_label(self) -> np.ndarray:
+        """(S,) the label of each stratum."""
+        labels = np.arange(self.n_classes)
+        return np.tile(labels, 2) if self.kind == "top-label" else labels
+
+    def stratum_outcome(self, event: int) -> np.ndarray:
+        """(S,) 1 where the event is true for the rows of a stratum, else 0."""
+        if self.kind == "top-label":
+            return np.repeat([0.0, 1.0], self.n_classes)
+        return np.asarray(self.stratum_label == self._class_of(event), dtype=float)
+
+    def score(self, predictions: Predictions, event: int) -> np.ndarray:
+        """(n,) the score of an event."""
+        if self.kind == "top-label":
+            return np.asarray(predictions.matrix.max(axis=1))
+        if predictions.p.ndim == 1:
+            return predictions.p if self._class_of(event) == 1 else 1 - predictions.p
+        return predictions.p[:, self._class_of(event)]
+
+    def stratum(self, predictions: Predictions) -> np.ndarray:
+        """(n,) the stratum of each labelled row."""
+        if self.kind == "top-label":
+            hit = predictions.matrix.argmax(axis=1) == predictions.labels
+            return np.asarray(predictions.labels + self.n_classes * hit)
+        return predictions.labels
+
+    def _class_of(self, event: int) -> int:
+        return 1 if self.kind == "binary" else event
+
+
+def events_of(kind: str, predictions: Predictions) -> Events:
+    """The events asked for; one column of scores asked for class by class means binary."""
+    if kind not in KINDS:
+        msg = f"kind must be one of {', '.join(KINDS)}; got {kind!r}"
+        raise InvalidInput(msg)
+    if predictions.p.ndim == 1 and kind == "classwise":
+        kind = "binary"
+    if kind == "binary" and predictions.n_classes != 2:
+        msg = f'kind="binary" needs two classes; p has {predictions.n_classes}'
+        raise InvalidInput(msg)
+    return Events(kind, predictions.n_classes)

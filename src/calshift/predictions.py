@@ -1,0 +1,162 @@
+"""The one door: whatever users hold becomes Predictions, checked once and trusted ever after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calshift.checks import (
+    checked_classes,
+    checked_labels,
+    checked_probabilities,
+    checked_weight,
+    shown,
+)
+from calshift.conversion import to_numpy
+from calshift.errors import InvalidInput
+from calshift.frozen import Frozen
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Predictions(Frozen):
+    """Predicted probabilities, with labels where they are known.
+
+    Parameters
+    ----------
+    p : array of shape (n, K), or (n,) for the probability of class 1 of two
+        numpy, list, torch tensor, or a pandas, polars or arrow frame (whose columns name the
+        classes). float32 and float64 are kept as they are, without a copy.
+    y : labels, optional
+        Integers 0..K-1, or names that ``classes`` (or the frame's columns) list.
+    classes : names of the K classes, optional
+    sample_weight : (n,) frequency weights, optional
+        A weight of 2 counts as two rows; 0 removes the row; the sample size is their sum.
+
+    Examples
+    --------
+    >>> from calshift import Predictions
+    >>> Predictions([[0.9, 0.1], [0.2, 0.8]], ["cat", "dog"], classes=["cat", "dog"])
+    Predictions(2 rows, 2 classes, labelled)
+    """
+
+    p: np.ndarray
+    y: np.ndarray | None
+    classes: tuple[Any, ...] | None
+    sample_weight: np.ndarray | None
+
+    def __init__(
+        self,
+        p: Any,
+        y: Any = None,
+        *,
+        classes: Sequence[Any] | None = None,
+        sample_weight: Any = None,
+    ) -> None:
+        self._fill(p, y, classes, sample_weight, "p", "y")
+
+    def _fill(
+        self, p: Any, y: Any, classes: Any, sample_weight: Any, name_p: str, name_y: str
+    ) -> None:
+        p, columns = to_numpy(p, name_p)
+        p = checked_probabilities(p, name_p)
+        n, K = len(p), 2 if p.ndim == 1 else p.shape[1]
+        classes = checked_classes(classes if classes is not None else columns, K)
+        y = None if y is None else checked_labels(to_numpy(y, name_y)[0], n, K, classes, name_y)
+        weight = None if sample_weight is None else checked_weight(sample_weight, n)
+        if weight is not None and not weight.all():
+            kept = weight > 0
+            p, y, weight = p[kept], None if y is None else y[kept], weight[kept]
+        self.__dict__.update(p=p, y=y, classes=classes, sample_weight=weight)
+        self._freeze()
+
+    @property
+    def n_classes(self) -> int:
+        """K, the number of classes."""
+        return 2 if self.p.ndim == 1 else self.p.shape[1]
+
+    @property
+    def size(self) -> float:
+        """The sample size: rows, or the sum of their frequency weights."""
+        return float(len(self.p) if self.sample_weight is None else self.sample_weight.sum())
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """The probabilities as (n, K), also where one column was given."""
+        return self.p if self.p.ndim == 2 else np.stack([1 - self.p, self.p], axis=1)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels; asking for those of an unlabelled sample is a mistake of ours."""
+        assert self.y is not None
+        return self.y
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """Rows (or their frequency weights) of each class."""
+        return np.bincount(self.labels, self.sample_weight, self.n_classes).astype(float)
+
+    def rows(self, start: int, stop: int) -> Predictions:
+        """The rows from start to stop, as views."""
+        part = slice(start, stop)
+        block = object.__new__(Predictions)
+        block.__dict__.update(
+            p=self.p[part],
+            y=None if self.y is None else self.y[part],
+            classes=self.classes,
+            sample_weight=None if self.sample_weight is None else self.sample_weight[part],
+        )
+        return block
+
+    def __len__(self) -> int:
+        return len(self.p)
+
+    def __repr__(self) -> str:
+        labelled = "unlabelled" if self.y is None else "labelled"
+        return f"Predictions({len(self)} rows, {self.n_classes} classes, {labelled})"
+
+
+def as_predictions(
+    p: Any, y: Any = None, *, labelled: bool, name_p: str = "p", name_y: str = "y"
+) -> Predictions:
+    """Read (p, y), or pass on Predictions; messages name the caller's own arguments."""
+    if isinstance(p, Predictions):
+        if y is not None:
+            msg = f"{name_y} must be None when {name_p} is a Predictions, which carries its labels"
+            raise InvalidInput(msg)
+        read = p
+    else:
+        read = object.__new__(Predictions)
+        read._fill(p, y, None, None, name_p, name_y)
+    if labelled and read.y is None:
+        msg = f"{name_y} must be given: {name_p} has no labels"
+        raise InvalidInput(msg)
+    return read
+
+
+def as_pair(p_source: Any, y_source: Any, p_target: Any) -> tuple[Predictions, Predictions]:
+    """Source and target, checked against each other."""
+    source = as_predictions(p_source, y_source, labelled=True, name_p="p_source", name_y="y_source")
+    target = as_predictions(p_target, labelled=False, name_p="p_target")
+    if source.n_classes != target.n_classes:
+        msg = (
+            "p_source and p_target must have the same classes; "
+            f"p_source has {source.n_classes}, p_target has {target.n_classes}"
+        )
+        raise InvalidInput(msg)
+    named = source.classes is not None and target.classes is not None
+    if named and source.classes != target.classes:
+        msg = (
+            "p_source and p_target must name the same classes in the same order; "
+            f"got {shown(source.classes)} and {shown(target.classes)}: reorder one of them"
+        )
+        raise InvalidInput(msg)
+    if np.count_nonzero(source.class_counts) < 2:
+        msg = (
+            "y_source must hold at least two classes: with one, nothing tells how the mix "
+            f"changed; all labels are {int(source.labels[0])}"
+        )
+        raise InvalidInput(msg)
+    return source, target

@@ -1,0 +1,240 @@
+"""Draws with a known truth, and label shift made by resampling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from calshift.checks import checked_labels
+from calshift.conversion import softmax, to_numpy
+from calshift.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class BetaSimulation:
+    """The paper's simulation (its appendix A): binary scores, Beta distributed given the class.
+
+    Scores are Beta(*positive) in class 1 and Beta(*negative) in class 0; only the share of class 1
+    changes between source and target.
+
+    Examples
+    --------
+    >>> from calshift.simulate import BetaSimulation
+    >>> round(BetaSimulation().true_error(), 6)
+    0.009517
+    """
+
+    prior_source: float = 0.25
+    prior_target: float = 0.5
+    positive: tuple[float, float] = (2.0, 1.0)
+    negative: tuple[float, float] = (2.0, 5.0)
+
+    @property
+    def class_weights(self) -> np.ndarray:
+        """The true weights of classes 0 and 1."""
+        ratio = self.prior_target / self.prior_source
+        return np.array([(1 - self.prior_target) / (1 - self.prior_source), ratio])
+
+    def source(self, n: int, rng: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """n source scores and labels."""
+        return self._draw(n, self.prior_source, rng)
+
+    def target(self, n: int, rng: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """n target scores and labels."""
+        return self._draw(n, self.prior_target, rng)
+
+    def _draw(self, n: int, prior: float, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(rng)
+        y = (rng.random(n) < prior).astype(np.intp)
+        p = np.where(y == 1, rng.beta(*self.positive, n), rng.beta(*self.negative, n))
+        return p, y
+
+    def true_error(self, norm: float = 2, domain: str = "target") -> float:
+        """CE_p^p by integration over the score."""
+        from scipy.integrate import quad
+        from scipy.special import beta
+
+        prior = self.prior_target if _checked_domain(domain) == "target" else self.prior_source
+
+        def density(f: float, a: float, b: float) -> float:
+            return float(f ** (a - 1) * (1 - f) ** (b - 1) / beta(a, b))
+
+        def gap(f: float) -> float:
+            one = prior * density(f, *self.positive)
+            both = one + (1 - prior) * density(f, *self.negative)
+            return float(abs(one / both - f) ** norm * both) if both > 0 else 0.0
+
+        pieces = np.linspace(0, 1, 21)
+        return float(sum(quad(gap, a, b, limit=200)[0] for a, b in pairwise(pieces)))
+
+
+@dataclass(frozen=True)
+class GaussianSimulation:
+    """K unit Gaussians with random means, and the Bayes classifier of the source, distorted.
+
+    Predictions are softmax(log posterior / temperature) under the source's prior: below 1 they
+    are overconfident, above 1 underconfident, and at 1 calibrated on the source.
+
+    Parameters
+    ----------
+    n_classes, dimensions, spread : means are drawn from N(0, spread^2) in that many dimensions
+    imbalance : largest over smallest class share of the long-tailed side
+    long_tail : "target" (the source is balanced) or "source"
+    temperature : of the distortion
+    seed : of the means
+
+    Examples
+    --------
+    >>> from calshift.simulate import GaussianSimulation
+    >>> p, y = GaussianSimulation(n_classes=3).source(5, rng=0)
+    >>> p.shape, y.shape
+    ((5, 3), (5,))
+    """
+
+    n_classes: int = 10
+    imbalance: float = 10.0
+    temperature: float = 0.6
+    dimensions: int = 10
+    spread: float = 1.0
+    long_tail: str = "target"
+    seed: int = 0
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        rng = np.random.default_rng(self.seed)
+        return rng.normal(0, self.spread, (self.n_classes, self.dimensions))
+
+    def prior(self, domain: str) -> np.ndarray:
+        """Class shares of "source" or "target"."""
+        if _checked_domain(domain) == self.long_tail:
+            share = self.imbalance ** (-np.arange(self.n_classes) / (self.n_classes - 1))
+            return np.asarray(share / share.sum())
+        return np.full(self.n_classes, 1 / self.n_classes)
+
+    @property
+    def class_weights(self) -> np.ndarray:
+        """The true weights."""
+        return np.asarray(self.prior("target") / self.prior("source"))
+
+    def source(self, n: int, rng: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """n source predictions and labels."""
+        likelihood, y = self._draw(n, "source", rng)
+        return self._predict(likelihood), y
+
+    def target(self, n: int, rng: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """n target predictions and labels."""
+        likelihood, y = self._draw(n, "target", rng)
+        return self._predict(likelihood), y
+
+    def _draw(self, n: int, domain: str, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Log-likelihood of each class (up to a constant) and the labels."""
+        rng = np.random.default_rng(rng)
+        y = rng.choice(self.n_classes, n, p=self.prior(domain))
+        x = self.means[y] + rng.normal(size=(n, self.dimensions))
+        return x @ self.means.T - (self.means**2).sum(axis=1) / 2, y
+
+    def _predict(self, likelihood: np.ndarray) -> np.ndarray:
+        return softmax((likelihood + np.log(self.prior("source"))) / self.temperature)
+
+    def true_error(
+        self, norm: float = 2, domain: str = "target", rows: int = 1_000_000, rng: Any = 0
+    ) -> float:
+        """Classwise CE_p^p from a large draw of exact posteriors instead of labels.
+
+        Rows are sorted by score and cut in groups of 1000, in which the posterior less the score
+        averages to E[Y | f] - f; for p = 2 the little noise that is left is subtracted.
+        """
+        likelihood, _ = self._draw(rows, domain, rng)
+        posterior, p = softmax(likelihood + np.log(self.prior(domain))), self._predict(likelihood)
+        errors = []
+        for c in range(self.n_classes):
+            order = np.argsort(p[:, c])
+            gaps = (posterior[order, c] - p[order, c])[: rows // 1000 * 1000].reshape(-1, 1000)
+            mean, noise = gaps.mean(axis=1), gaps.var(axis=1, ddof=1) / gaps.shape[1]
+            errors.append(np.mean(mean**2 - noise if norm == 2 else np.abs(mean) ** norm))
+        return float(np.mean(errors))
+
+
+def resample_label_shift(
+    y: Any,
+    *,
+    prior: Any = None,
+    imbalance_factor: float | None = None,
+    size: int | None = None,
+    rng: Any = None,
+) -> np.ndarray:
+    """Indices of rows, drawn without replacement, whose labels follow another mix of classes.
+
+    Give ``prior`` (K class shares) or ``imbalance_factor`` IF, which makes a long tail with
+    ``floor(n_max IF^(-c / (K - 1)))`` rows of class c. As many rows as there are, unless ``size``
+    asks for fewer.
+
+    Examples
+    --------
+    >>> import numpy as np, calshift
+    >>> y = np.repeat(np.arange(10), 1000)
+    >>> rows = calshift.resample_label_shift(y, imbalance_factor=10, rng=0)
+    >>> np.bincount(y[rows])
+    array([1000,  774,  599,  464,  359,  278,  215,  166,  129,  100])
+    """
+    if (prior is None) == (imbalance_factor is None):
+        msg = "give either prior or imbalance_factor"
+        raise InvalidInput(msg)
+    raw = to_numpy(y, "y")[0]
+    K = len(np.asarray(prior)) if prior is not None else int(raw.max(initial=1)) + 1
+    labels = checked_labels(raw, len(raw), K, None, "y")
+    available = np.bincount(labels, minlength=K)
+    share = _tail(imbalance_factor, K) if prior is None else _checked_prior(prior)
+    counts = _counts(share, available, size, whole_tail=prior is None)
+    rng = np.random.default_rng(rng)
+    chosen = [rng.choice(np.flatnonzero(labels == c), counts[c], replace=False) for c in range(K)]
+    return np.asarray(rng.permutation(np.concatenate(chosen)))
+
+
+def _tail(imbalance_factor: Any, K: int) -> np.ndarray:
+    if not imbalance_factor >= 1:
+        msg = f"imbalance_factor must be at least 1; got {imbalance_factor!r}"
+        raise InvalidInput(msg)
+    return np.asarray(float(imbalance_factor) ** (-np.arange(K) / (K - 1)))
+
+
+def _checked_prior(prior: Any) -> np.ndarray:
+    share = np.asarray(prior, dtype=float)
+    if (
+        share.ndim != 1
+        or not np.isfinite(share).all()
+        or (share < 0).any()
+        or abs(share.sum() - 1) > 1e-6
+    ):
+        msg = "prior must be class shares that are not negative and sum to 1"
+        raise InvalidInput(msg)
+    return share
+
+
+def _counts(
+    share: np.ndarray, available: np.ndarray, size: int | None, whole_tail: bool
+) -> np.ndarray:
+    """Rows of each class: the most the labels allow, or scaled to the size asked for."""
+    asked = share > 0
+    most = float(np.min(available[asked] / share[asked]))
+    if size is None:
+        return np.asarray(np.floor(most * share + 1e-9), dtype=int)
+    exact = size * share / share.sum()
+    counts = np.floor(exact + 1e-9).astype(int)
+    counts[np.argsort(counts - exact, kind="stable")[: size - counts.sum()]] += 1
+    if (counts > available).any():
+        c = int(np.argmax(counts > available))
+        msg = f"size must fit the labels: class {c} needs {counts[c]} rows and has {available[c]}"
+        raise InvalidInput(msg)
+    return counts
+
+
+def _checked_domain(domain: str) -> str:
+    if domain not in ("source", "target"):
+        msg = f'domain must be "source" or "target"; got {domain!r}'
+        raise InvalidInput(msg)
+    return domain

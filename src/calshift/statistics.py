@@ -1,0 +1,114 @@
+"""ShiftStatistics: all that the binned estimators need, as sums that add up over batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calshift.binning import BinEdges
+from calshift.errors import InvalidInput
+from calshift.frozen import Frozen
+from calshift.predictions import Predictions
+
+Kernel = Callable[[Predictions], "ShiftStatistics"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShiftStatistics(Frozen):
+    """Count, sum of scores and sum of squared scores in each cell.
+
+    ``source[:, event, bin, stratum]`` and ``target[:, event, bin]``; strata hold the labels apart
+    so that class weights may come later. Statistics of the same edges add, ``sum()`` works, and
+    `zero` is the identity. Events with fewer bins than others are padded with empty ones.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> edges = calshift.bin_edges([0.1, 0.4, 0.6, 0.9], kind="binary", bins=2)
+    >>> first = calshift.accumulate([0.2, 0.7], [0, 1], edges=edges)
+    >>> second = calshift.accumulate(p_target=[0.1, 0.4, 0.6, 0.9], edges=edges)
+    >>> (first + second).size_source, (first + second).size_target
+    (2.0, 4.0)
+    """
+
+    edges: BinEdges
+    source: np.ndarray
+    target: np.ndarray
+
+    @staticmethod
+    def zero(edges: BinEdges) -> ShiftStatistics:
+        """The empty sum."""
+        shape = (3, len(edges), edges.max_bins)
+        strata = len(edges.events.stratum_label)
+        return ShiftStatistics(edges, np.zeros((*shape, strata)), np.zeros(shape))
+
+    @property
+    def size_source(self) -> float:
+        return float(self.source[0, 0].sum())
+
+    @property
+    def size_target(self) -> float:
+        return float(self.target[0, 0].sum())
+
+    def as_labelled(self) -> ShiftStatistics:
+        """The source in the place of the target: the setting with labels and no shift."""
+        return ShiftStatistics(self.edges, self.source, self.source.sum(axis=-1))
+
+    def __add__(self, other: Any) -> ShiftStatistics:
+        if not isinstance(other, ShiftStatistics):
+            return self if isinstance(other, int) and other == 0 else NotImplemented
+        if self.edges is not other.edges and self.edges != other.edges:
+            msg = "statistics add up only on the same edges: make them once with bin_edges"
+            raise InvalidInput(msg)
+        return ShiftStatistics(self.edges, self.source + other.source, self.target + other.target)
+
+    __radd__ = __add__
+
+    def __repr__(self) -> str:
+        sizes = f"{self.size_source:g} source rows, {self.size_target:g} target rows"
+        return f"ShiftStatistics({sizes}, {self.edges!r})"
+
+
+def source_kernel(edges: BinEdges) -> Kernel:
+    """Rows with labels -> their share of the source sums."""
+    strata = len(edges.events.stratum_label)
+
+    def kernel(batch: Predictions) -> ShiftStatistics:
+        stratum = edges.events.stratum(batch)
+        source = np.zeros((3, len(edges), edges.max_bins, strata))
+        for k, event in enumerate(edges.which):
+            score = edges.events.score(batch, event)
+            cell = edges.locate(k, score) * strata + stratum
+            source[:, k] = moments(cell, score, batch.sample_weight, source[0, k].shape)
+        return ShiftStatistics(edges, source, np.zeros(source.shape[:3]))
+
+    return kernel
+
+
+def target_kernel(edges: BinEdges) -> Kernel:
+    """Rows -> their share of the target sums."""
+    strata = len(edges.events.stratum_label)
+
+    def kernel(batch: Predictions) -> ShiftStatistics:
+        target = np.zeros((3, len(edges), edges.max_bins))
+        for k, event in enumerate(edges.which):
+            score = edges.events.score(batch, event)
+            cell = edges.locate(k, score)
+            target[:, k] = moments(cell, score, batch.sample_weight, target[0, k].shape)
+        return ShiftStatistics(edges, np.zeros((*target.shape, strata)), target)
+
+    return kernel
+
+
+def moments(
+    cell: np.ndarray, score: np.ndarray, weight: np.ndarray | None, shape: tuple[int, ...]
+) -> np.ndarray:
+    """Sums of 1, f and f^2 over the rows of each cell, in double precision."""
+    size = int(np.prod(shape))
+    f = score.astype(float)
+    first = f if weight is None else f * weight
+    sums = [np.bincount(cell, w, size) for w in (weight, first, first * f)]
+    return np.stack(sums).reshape(3, *shape)

@@ -1,0 +1,108 @@
+"""Weights that need no estimation: a user's vector, or the ratio of known class shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calshift.conversion import to_numpy
+from calshift.errors import InvalidInput
+from calshift.results import ClassWeights
+
+TOLERATED_MASS = 0.05  # by which sum pi w may miss 1 without a word
+
+
+def given_weights(
+    weights: Any, source_counts: np.ndarray, predicted: np.ndarray | None = None
+) -> ClassWeights:
+    """A vector, checked and used as it is, or a ClassWeights for the same classes.
+
+    ``predicted`` is the target's mean prediction, to tell how much mass an unseen class takes.
+    """
+    K = len(source_counts)
+    if isinstance(weights, ClassWeights):
+        _check_length(weights.values, K)
+        return weights
+    if isinstance(weights, str) or weights is None:
+        msg = f"weights must be {K} class weights, a vector or a ClassWeights; got {weights!r}"
+        raise InvalidInput(msg)
+    values = to_numpy(weights, "weights")[0]
+    if values.dtype.kind not in "fiub":
+        msg = f"weights must be numbers; got dtype {values.dtype}"
+        raise InvalidInput(msg)
+    _check_length(values, K)
+    return _from_values(values.astype(float), source_counts, predicted)
+
+
+def weights_from_counts(source_counts: np.ndarray, target_counts: np.ndarray) -> ClassWeights:
+    """w_y = p_t(y) / p_s(y) from class counts on both sides, w* in the paper."""
+    n, m = source_counts.sum(), target_counts.sum()
+    prior_source, prior_target = source_counts / n, target_counts / m
+    unseen = prior_source == 0
+    values = np.divide(
+        prior_target, prior_source, out=np.full(len(prior_source), np.nan), where=~unseen
+    )
+    notes: tuple[str, ...] = ()
+    if unseen.any():
+        share = prior_target[unseen].sum()
+        notes = (
+            f"the source lacks {names(np.flatnonzero(unseen))}, which {_verb(unseen)} "
+            f"{share:.1%} of the target: nothing is known about their calibration",
+        )
+    return ClassWeights(values, prior_source, prior_target, float(n), "labels", notes)
+
+
+def _from_values(
+    values: np.ndarray, source_counts: np.ndarray, predicted: np.ndarray | None
+) -> ClassWeights:
+    prior = source_counts / source_counts.sum()
+    seen = prior > 0
+    wrong = seen & ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        c = int(np.argmax(wrong))
+        msg = f"weights must be finite and not negative; class {c} has {values[c]:.6g}"
+        raise InvalidInput(msg)
+    mass = float(prior[seen] @ values[seen])
+    if mass == 0:
+        msg = "weights must be positive for some class that the source holds"
+        raise InvalidInput(msg)
+    notes = _notes(mass, seen, predicted)
+    values = np.where(seen, values, np.nan)
+    target = np.where(seen, prior * np.nan_to_num(values), 0.0) / mass
+    return ClassWeights(values, prior, target, float(source_counts.sum()), "given", notes)
+
+
+def _notes(mass: float, seen: np.ndarray, predicted: np.ndarray | None) -> tuple[str, ...]:
+    notes = []
+    if not seen.all():
+        share = (
+            "" if predicted is None else f", to which predictions give {predicted[~seen].sum():.1%}"
+        )
+        missing = names(np.flatnonzero(~seen))
+        notes.append(f"the source lacks {missing}{share}: left out, calibration unknown there")
+    if abs(mass - 1) > TOLERATED_MASS:
+        notes.append(
+            f"the weights do not fit the source: the sum of prior x weight is {mass:.3f}, not 1"
+        )
+    return tuple(notes)
+
+
+def names(classes: np.ndarray, most: int = 10) -> str:
+    """'class 3', 'classes 3, 5 and 9', or the first ten and how many more."""
+    shown = [str(int(c)) for c in classes[:most]]
+    if len(classes) == 1:
+        return f"class {shown[0]}"
+    if len(classes) > most:
+        return f"classes {', '.join(shown)} and {len(classes) - most} more"
+    return f"classes {', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _verb(unseen: np.ndarray) -> str:
+    return "makes up" if unseen.sum() == 1 else "make up"
+
+
+def _check_length(values: np.ndarray, K: int) -> None:
+    if values.shape != (K,):
+        msg = f"weights must be {K} numbers, one a class; got shape {values.shape}"
+        raise InvalidInput(msg)
