@@ -15,8 +15,8 @@ from calshift.conversion import softmax
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.plotting import plot_reliability
 from calshift.predictions import Predictions
+from calshift.resampling import resample_label_shift
 from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
-from calshift.simulate import resample_label_shift
 from calshift.statistics import ShiftStatistics
 
 __version__ = "0.1.0"

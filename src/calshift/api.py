@@ -52,7 +52,7 @@ def calibration_error(
     bins : "auto" (a smooth basis whose size follows the sample), a number of bins, or edges;
         "paper" takes 15 for "auto"
     binning : "mass" (bins with equally many rows) or "width"
-    kernel : "dirichlet" or "triweight" in the place of bins; canonical takes "dirichlet"
+    kernel : "dirichlet" or "triweight" in the place of bins; canonical takes "triweight"
     bandwidth : "auto" (leave-one-out likelihood) or a number
 
     Returns

@@ -50,10 +50,10 @@ def log_kernel(name: str) -> LogKernel:
 def choose_bandwidth(name: str, points: np.ndarray, weight: np.ndarray | None) -> float:
     """The bandwidth with the largest leave-one-out likelihood of the points, on a grid.
 
-    At most 2000 evenly spaced rows are used. A point nobody reaches counts with the smallest
+    At most 1000 evenly spaced rows are used. A point nobody reaches counts with the smallest
     density a float can hold, so that compact kernels stay wide enough to see every point.
     """
-    step = -(-len(points) // 2000)
+    step = -(-len(points) // 1000)
     points = points[::step]
     weight = np.ones(len(points)) if weight is None else weight[::step]
     grid = np.geomspace(1e-3, 1.0, 13) if name == "dirichlet" else np.geomspace(0.01, 1.5, 13)

@@ -38,7 +38,7 @@ class Options:
         if self.estimator == "paper" and isinstance(self.bins, str) and self.bins == "auto":
             object.__setattr__(self, "bins", PAPER_BINS)
         if self.kind == "canonical" and self.kernel is None:
-            object.__setattr__(self, "kernel", "dirichlet")
+            object.__setattr__(self, "kernel", "triweight")
 
 
 def _is_number(value: Any) -> bool:

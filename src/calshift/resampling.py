@@ -1,0 +1,83 @@
+"""Label shift made from labelled data, by resampling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calshift.checks import checked_labels
+from calshift.conversion import to_numpy
+from calshift.errors import InvalidInput
+
+
+def resample_label_shift(
+    y: Any,
+    *,
+    prior: Any = None,
+    imbalance_factor: float | None = None,
+    size: int | None = None,
+    rng: Any = None,
+) -> np.ndarray:
+    """Indices of rows, drawn without replacement, whose labels follow another mix of classes.
+
+    Give ``prior`` (K class shares) or ``imbalance_factor`` IF, which makes a long tail with
+    ``floor(n_max IF^(-c / (K - 1)))`` rows of class c. As many rows as there are, unless ``size``
+    asks for fewer.
+
+    Examples
+    --------
+    >>> import numpy as np, calshift
+    >>> y = np.repeat(np.arange(10), 1000)
+    >>> rows = calshift.resample_label_shift(y, imbalance_factor=10, rng=0)
+    >>> np.bincount(y[rows])
+    array([1000,  774,  599,  464,  359,  278,  215,  166,  129,  100])
+    """
+    if (prior is None) == (imbalance_factor is None):
+        msg = "give either prior or imbalance_factor"
+        raise InvalidInput(msg)
+    raw = to_numpy(y, "y")[0]
+    K = len(np.asarray(prior)) if prior is not None else int(raw.max(initial=1)) + 1
+    labels = checked_labels(raw, len(raw), K, None, "y")
+    available = np.bincount(labels, minlength=K)
+    share = _tail(imbalance_factor, K) if prior is None else _checked_prior(prior)
+    counts = _counts(share, available, size)
+    rng = np.random.default_rng(rng)
+    chosen = [rng.choice(np.flatnonzero(labels == c), counts[c], replace=False) for c in range(K)]
+    return np.asarray(rng.permutation(np.concatenate(chosen)))
+
+
+def _tail(imbalance_factor: Any, K: int) -> np.ndarray:
+    if not imbalance_factor >= 1:
+        msg = f"imbalance_factor must be at least 1; got {imbalance_factor!r}"
+        raise InvalidInput(msg)
+    return np.asarray(float(imbalance_factor) ** (-np.arange(K) / (K - 1)))
+
+
+def _checked_prior(prior: Any) -> np.ndarray:
+    share = np.asarray(prior, dtype=float)
+    if (
+        share.ndim != 1
+        or not np.isfinite(share).all()
+        or (share < 0).any()
+        or abs(share.sum() - 1) > 1e-6
+    ):
+        msg = "prior must be class shares that are not negative and sum to 1"
+        raise InvalidInput(msg)
+    return share
+
+
+def _counts(share: np.ndarray, available: np.ndarray, size: int | None) -> np.ndarray:
+    """Rows of each class: the most the labels allow, or scaled to the size asked for."""
+    asked = share > 0
+    most = float(np.min(available[asked] / share[asked]))
+    if size is None:
+        return np.asarray(np.floor(most * share + 1e-9), dtype=int)
+    exact = size * share / share.sum()
+    counts = np.floor(exact + 1e-9).astype(int)
+    counts[np.argsort(counts - exact, kind="stable")[: size - counts.sum()]] += 1
+    if (counts > available).any():
+        c = int(np.argmax(counts > available))
+        msg = f"size must fit the labels: class {c} needs {counts[c]} rows and has {available[c]}"
+        raise InvalidInput(msg)
+    return counts
