@@ -61,10 +61,11 @@ def beta_table(draws: int) -> None:
         rmse = np.sqrt(((found - truth) ** 2).mean(axis=0))
         error = found.std(axis=0) / np.sqrt(draws) / truth
         for k, (name, value) in enumerate(names):
-            ratio = {1: rmse[0], 2: rmse[0], 4: rmse[3]}.get(k)
+            papers = {1: rmse[0], 2: rmse[0], 4: rmse[3]}.get(k)
+            ratio = "" if papers is None else f"{papers / rmse[k]:.1f}"
             rows.append(
                 [str(n), name, f"{value:.6f}", f"{found[:, k].mean() / value:.3f}",
-                 f"{error[k]:.3f}", f"{rmse[k]:.5f}", "" if ratio is None else f"{ratio / rmse[k]:.1f}"]
+                 f"{error[k]:.3f}", f"{rmse[k]:.5f}", ratio]
             )  # fmt: skip
     head = ["n = m", "estimate", "truth", "mean / truth", "+-", "RMSE", "paper's RMSE / it"]
     write_table("accuracy_beta", f"{__doc__}\nDraws: {draws}.", head, rows)
@@ -78,8 +79,7 @@ def gaussian_draw(job: tuple[int, int, int]) -> list[float]:
     q, _ = simulation.target(n, rng=[seed, n, draw, 2])
     w = simulation.class_weights
     return [
-        calshift.target_calibration_error(p, y, q, weights=w, norm=norm).estimate
-        for norm in (2, 1)
+        calshift.target_calibration_error(p, y, q, weights=w, norm=norm).estimate for norm in (2, 1)
     ]
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from calshift.basis import LEAST_COUNT, planned_hats
-from calshift.binning import BinEdges, find_edges, fine_edges
+from calshift.binning import BinEdges, find_edges
 from calshift.checks import checked_labels
 from calshift.conversion import to_numpy
+from calshift.curves import curve_of
 from calshift.engines import Arrays
 from calshift.errors import InvalidInput, UnreliableWeights
-from calshift.estimation import event_errors, gathered
-from calshift.estimators import from_statistics, reliability, shifted_square
-from calshift.events import Events, events_of
+from calshift.estimation import event_errors
+from calshift.estimators import from_statistics, shifted_square
+from calshift.events import Events, binned_events, events_of
 from calshift.options import Options
 from calshift.predictions import Predictions, as_pair, as_predictions
 from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
@@ -144,7 +144,8 @@ def target_calibration_error(
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth)
     source, target = as_pair(p_source, y_source, p_target)
     events = events_of(kind, source)
-    class_weights = _checked_weights(weights, source, target)
+    share = _predicted_share(target)
+    class_weights = _announced(given_weights(weights, source.class_counts, share))
     found = event_errors(source, target, events, options, class_weights.values)
     before = calibration_error(
         source,
@@ -189,8 +190,7 @@ def target_calibration_error_from(
     if min(statistics.size_source, statistics.size_target) < 2:
         msg = "statistics must hold at least two source and two target rows"
         raise InvalidInput(msg)
-    class_weights = given_weights(weights, counts)
-    _warn(class_weights)
+    class_weights = _announced(given_weights(weights, counts))
     w = np.nan_to_num(class_weights.values)
     if estimator == "paper":
         if norm != 2:
@@ -261,11 +261,10 @@ def reliability_curve(
         w = np.ones(source.n_classes)
     else:
         source, target = as_pair(p_source, y_source, p_target)
-        w = np.nan_to_num(_checked_weights(weights, source, target).values)
-    events = _binned_events(kind, source)
-    edges, least = _curve_edges(source, target or source, events, label, bins)
-    points = reliability(gathered(source, target, edges), w, least)
-    return ReliabilityCurve(*points, kind=events.kind, label=label, shifted=target is not None)
+        share = _predicted_share(target)
+        given = _announced(given_weights(weights, source.class_counts, share))
+        w = np.nan_to_num(given.values)
+    return curve_of(source, target, binned_events(kind, source), w, label, bins)
 
 
 def bin_edges(
@@ -283,7 +282,7 @@ def bin_edges(
     array([0.3])
     """
     target = as_predictions(p_target, labelled=False, name_p="p_target")
-    return find_edges(target, _binned_events(kind, target), bins, binning)
+    return find_edges(target, binned_events(kind, target), bins, binning)
 
 
 def accumulate(
@@ -324,16 +323,15 @@ def accumulate(
     return statistics
 
 
-def _checked_weights(weights: Any, source: Predictions, target: Predictions) -> ClassWeights:
-    share = np.average(target.matrix, axis=0, weights=target.sample_weight)
-    class_weights = given_weights(weights, source.class_counts, share)
-    _warn(class_weights)
-    return class_weights
+def _predicted_share(target: Predictions) -> np.ndarray:
+    return np.asarray(np.average(target.matrix, axis=0, weights=target.sample_weight))
 
 
-def _warn(class_weights: ClassWeights) -> None:
+def _announced(class_weights: ClassWeights) -> ClassWeights:
+    """Pass the weights on, and their warnings to the caller of the public function."""
     for note in class_weights.warnings:
-        python_warnings.warn(note, UnreliableWeights, stacklevel=4)
+        python_warnings.warn(note, UnreliableWeights, stacklevel=3)
+    return class_weights
 
 
 def _shifted_result(
@@ -377,34 +375,6 @@ def _class_counts(statistics: ShiftStatistics) -> np.ndarray:
     by_stratum = statistics.source[0, 0].sum(axis=0)
     events = statistics.edges.events
     return np.bincount(events.stratum_label, by_stratum, events.n_classes)
-
-
-def _binned_events(kind: str, predictions: Predictions) -> Events:
-    events = events_of(kind, predictions)
-    if events.kind == "canonical":
-        msg = "canonical error compares pairs of rows, not bins: use target_calibration_error"
-        raise InvalidInput(msg)
-    return events
-
-
-def _curve_edges(
-    source: Predictions, at: Predictions, events: Events, label: int | None, bins: Any
-) -> tuple[BinEdges, float]:
-    """Edges shared by the classes shown, and the least count of a bin."""
-    if label is not None and not (events.kind == "classwise" and 0 <= label < events.n_classes):
-        msg = (
-            f'label must be a class 0..{events.n_classes - 1} under kind="classwise"; got {label!r}'
-        )
-        raise InvalidInput(msg)
-    which = tuple(range(events.count)) if label is None else (label,)
-    score = np.concatenate([events.score(at, event) for event in which])
-    weight = None if at.sample_weight is None else np.tile(at.sample_weight, len(which))
-    if isinstance(bins, str) and bins == "auto":
-        inner, least = fine_edges(score, weight, planned_hats(source.size, at.size)), LEAST_COUNT
-    else:
-        pooled = Predictions(score, sample_weight=weight)
-        inner, least = find_edges(pooled, Events("binary", 2), bins)[0], 2.0
-    return BinEdges(events, which, (inner,) * len(which), smooth=False), least
 
 
 def _check_classes(predictions: Predictions, edges: BinEdges, name: str) -> None:

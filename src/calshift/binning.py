@@ -68,7 +68,7 @@ def find_edges(target: Predictions, events: Events, bins: Any, binning: str = "m
     if smooth and binning == "width":
         msg = 'binning="width" needs a number of bins; got bins="auto"'
         raise InvalidInput(msg)
-    if smooth or (np.ndim(bins) == 0 and binning == "mass"):
+    if smooth or (_is_number(bins) and binning == "mass"):
         number = FINE_BINS if smooth else _checked_number(bins)
         rule = fine_edges if smooth else equal_mass_edges
         inner = [
@@ -97,7 +97,8 @@ def fine_edges(score: np.ndarray, weight: np.ndarray | None, bins: int) -> np.nd
     """
     order, upto = _sorted(score, weight)
     t = (upto / upto[-1] + unit_arcsin(order)) / 2
-    edges = np.unique(order[np.searchsorted(t, np.arange(1, bins) / bins, side="left")])
+    first = np.searchsorted(t, np.arange(1, bins) / bins, side="left")
+    edges = np.unique(order[first[first < len(order)]])
     return np.asarray(edges[edges > order[0]])
 
 
@@ -124,6 +125,10 @@ def unit_arcsin(score: np.ndarray) -> np.ndarray:
     return np.asarray((angle - angle[0]) / span) if span > 0 else np.zeros_like(angle)
 
 
+def _is_number(value: Any) -> bool:
+    return np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0)
+
+
 def _checked_number(bins: Any) -> int:
     if isinstance(bins, bool) or int(bins) != bins or bins < 1:
         msg = f"bins must be a whole number of at least 1; got {bins!r}"
@@ -133,10 +138,10 @@ def _checked_number(bins: Any) -> int:
 
 def _fixed_edges(bins: Any, count: int) -> list[np.ndarray]:
     """Edges k/B, or the given ones: one list for all events, or a list of lists, one an event."""
-    if np.ndim(bins) == 0:
+    if _is_number(bins):
         number = _checked_number(bins)
         return [np.arange(1, number) / number] * count
-    several = any(np.ndim(item) for item in bins)
+    several = not all(_is_number(item) for item in bins)
     if several and len(bins) != count:
         msg = f"bins must be one list of edges, or {count} lists, one an event; got {len(bins)}"
         raise InvalidInput(msg)

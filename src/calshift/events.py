@@ -74,3 +74,12 @@ def events_of(kind: str, predictions: Predictions) -> Events:
         msg = f'kind="binary" needs two classes; p has {predictions.n_classes}'
         raise InvalidInput(msg)
     return Events(kind, predictions.n_classes)
+
+
+def binned_events(kind: str, predictions: Predictions) -> Events:
+    """The events asked for, of a kind that bins can count."""
+    events = events_of(kind, predictions)
+    if events.kind == "canonical":
+        msg = "canonical error compares pairs of rows, not bins: use target_calibration_error"
+        raise InvalidInput(msg)
+    return events

@@ -31,10 +31,10 @@ def unfolded(value: np.ndarray, variance: np.ndarray, norm: float) -> np.ndarray
     """
     if norm == 2:
         return np.asarray(value**2 - variance)
-    spread = np.sqrt(np.maximum(variance, 0.0))
-    size = np.abs(value)
+    size, spread = np.abs(value), np.sqrt(np.maximum(variance, 0.0))
     d, root = _table(float(norm))
     noisy = spread > size / root[-1]
-    ratio = size / np.where(noisy, spread, 1.0)
-    plain = np.where(noisy, np.interp(ratio, root, d, left=0.0) * spread, size)
-    return np.asarray(plain**norm)
+    near = np.interp(size / np.where(noisy, spread, 1.0), root, d, left=0.0) * spread
+    # far from 0 the p-th root of the moment is d + (p - 1) / 2d
+    far = size - (norm - 1) * spread**2 / (2 * np.where(noisy | (size == 0), 1.0, size))
+    return np.asarray(np.where(noisy, near, far) ** norm)

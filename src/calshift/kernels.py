@@ -23,7 +23,11 @@ def log_dirichlet(at: np.ndarray, centres: np.ndarray, bandwidth: float) -> np.n
 
     alpha = centres / bandwidth + 1
     constant = gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1)
-    return np.asarray(np.log(np.maximum(at, SMALLEST)) @ (alpha - 1).T + constant)
+    log = np.log(np.maximum(at, SMALLEST)) @ (alpha - 1).T + constant
+    zero = at == 0
+    if zero.any():  # the density is 0 where f_j has a zero that f_i has not
+        log[zero.astype(float) @ (centres > 0).T.astype(float) > 0] = -np.inf
+    return np.asarray(log)
 
 
 def log_triweight(at: np.ndarray, centres: np.ndarray, bandwidth: float) -> np.ndarray:

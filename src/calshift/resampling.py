@@ -80,4 +80,4 @@ def _counts(share: np.ndarray, available: np.ndarray, size: int | None) -> np.nd
         c = int(np.argmax(counts > available))
         msg = f"size must fit the labels: class {c} needs {counts[c]} rows and has {available[c]}"
         raise InvalidInput(msg)
-    return counts
+    return np.asarray(counts)

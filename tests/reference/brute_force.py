@@ -1,4 +1,4 @@
-"""The formulas of docs/mathematics.md 2 and 4 as plain loops over rows and pairs of rows.
+"""The formulas of docs/mathematics.md 2 to 4 as plain loops over rows and pairs of rows.
 
 Slow on purpose and without calshift: what the library must agree with. Rows are lists, a sample
 weight is a row repeated, and "same bin" is a kernel like any other.
@@ -105,7 +105,7 @@ def binned_places(scores_source, scores_target, edges, source_counts):
     return [group[b] for b in source], [group[b] for b in target], joined
 
 
-# --- kernels (docs/mathematics.md 2) ----------------------------------------------------------
+# --- kernels (docs/mathematics.md 3) ----------------------------------------------------------
 
 
 def same(here, there):
@@ -171,7 +171,7 @@ def unit_vectors(y, n_classes):
     return [[float(label == c) for c in range(n_classes)] for label in y]
 
 
-# --- the paper's estimator (docs/mathematics.md 2, paper eq. of the label-free ratio) -----------
+# --- the paper's estimator (docs/mathematics.md 2) ----------------------------------------------
 
 
 def paper_shifted(kernel, place_source, event, weight, place_target, forecast, norm):
@@ -296,7 +296,7 @@ def unfolded(size, s2, norm):
 
     if excess(0.0) >= 0:
         return 0.0
-    return optimize.brentq(excess, 0.0, size, xtol=1e-16, rtol=1e-14)
+    return optimize.brentq(excess, 0.0, 1.001 * size, xtol=1e-16, rtol=1e-14)  # E|Z|^p >= d^p
 
 
 def without_noise(size, s2, norm):

@@ -1,6 +1,6 @@
 """estimator="plugin" and "debiased" on bins and kernels, against plain loops.
 
-(docs/mathematics.md 4, with given weights: phi = 0.)
+(docs/mathematics.md 3 and 4, with given weights: phi = 0.)
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from brute_force import (
     plugin_kernel,
     rows,
     sample,
+    unfolded,
     width_edges,
 )
 
@@ -37,8 +38,8 @@ BY_ESTIMATOR = {"plugin": plugin_binned, "debiased": debiased_binned}
 
 
 def agrees(value, norm=2, estimator="plugin"):
-    """1e-10; 1e-6 where the folded normal is inverted, for which a fine table is good enough."""
-    tolerance = 1e-6 if estimator == "debiased" and norm != 2 else 1e-10
+    """1e-10; 1e-5 where the folded normal is inverted, for which a fine table is good enough."""
+    tolerance = 1e-5 if estimator == "debiased" and norm != 2 else 1e-10
     return pytest.approx(value, rel=tolerance, abs=1e-10)
 
 
@@ -124,6 +125,17 @@ def test_a_bin_within_its_noise_counts_as_calibrated(norm):
     result = calshift.calibration_error(p, y, norm=norm, bins=1)
     assert result.estimate == 0.0
     assert calshift.calibration_error(p, y, norm=norm, bins=1, estimator="plugin").estimate > 0
+
+
+@pytest.mark.parametrize("norm", [1, 1.5, 3])
+@pytest.mark.parametrize("distance", [8, 20, 29, 31, 50, 200])
+def test_small_noise_is_taken_out_too(distance, norm):
+    """One bin with U = .4 and s = .4 / distance: E|Z|^p is close to U^p + p (p-1)/2 U^(p-2) s^2."""
+    p = 0.6 + 0.4 / distance * np.sqrt(39) * np.tile([-1, 1], 20)  # s^2 = half-width^2 / (n - 1)
+    assert 0 < p.min() < p.max() < 1
+    result = calshift.calibration_error(p, np.ones(40, dtype=int), norm=norm, bins=1)
+    expected = unfolded(0.4, (0.4 / distance) ** 2, norm) ** norm
+    assert result.estimate == agrees(expected, norm, "debiased")
 
 
 def test_the_two_moments_of_the_folded_normal_agree():
@@ -226,7 +238,7 @@ def weighted_sample(kind, seed):
 # --- no bias --------------------------------------------------------------------------------------
 
 SCORES = np.array([0.1, 0.2, 0.3, 0.45, 0.55, 0.7, 0.8, 0.9])
-EDGES = [0.4, 0.6]
+EDGES = [0.25, 0.5, 0.75]
 SHARE_0 = np.array([0.2, 0.2, 0.15, 0.15, 0.1, 0.1, 0.06, 0.04])  # of each score, given class 0
 SHARE_1 = np.array([0.05, 0.06, 0.1, 0.14, 0.15, 0.15, 0.15, 0.2])  # given class 1
 
@@ -243,7 +255,7 @@ def binned_truth(prior):
     bins = np.searchsorted(EDGES, SCORES, side="right")
     return sum(
         (share[bins == b] @ (frequency - SCORES)[bins == b]) ** 2 / share[bins == b].sum()
-        for b in range(3)
+        for b in range(4)
     )
 
 
@@ -271,7 +283,7 @@ def test_debiased_estimate_with_labels_has_the_mean_of_the_population():
     """
     rng = np.random.default_rng(29)
     found = {"debiased": [], "plugin": []}
-    for _ in range(3000):
+    for _ in range(2000):
         p, y = draw(rng, 120, prior=0.4)
         for estimator, values in found.items():
             result = calshift.calibration_error(p, y, estimator=estimator, bins=EDGES)
@@ -283,17 +295,17 @@ def test_debiased_estimate_with_labels_has_the_mean_of_the_population():
 def test_debiased_estimate_without_labels_has_the_mean_of_the_population():
     """w known: what is left of the ratio's bias is of the order n_b^-2.
 
-    (40 000 draws: below 1e-4 at n = 150, where the standard error of this test is 3e-4.)
+    (15 000 draws: -4e-5 +- 8e-5 at n = 150, where the standard error of this test is 2e-4.)
     """
     rng = np.random.default_rng(30)
-    w = [0.3 / 0.6, 0.7 / 0.4]
+    w = [0.4 / 0.6, 0.6 / 0.4]
     found = {"debiased": [], "plugin": []}
-    for _ in range(2500):
+    for _ in range(2000):
         p, y = draw(rng, 150, prior=0.4)
-        p_target, _ = draw(rng, 150, prior=0.7)
+        p_target, _ = draw(rng, 150, prior=0.6)
         for estimator, values in found.items():
             result = calshift.target_calibration_error(
                 p, y, p_target, weights=w, estimator=estimator, bins=EDGES
             )
             values.append(result.estimate)
-    assert_unbiased(**found, truth=binned_truth(0.7))
+    assert_unbiased(**found, truth=binned_truth(0.6))

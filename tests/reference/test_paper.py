@@ -1,4 +1,4 @@
-"""estimator="paper" against loops over all pairs of rows. (docs/mathematics.md 2)"""
+"""estimator="paper" against loops over all pairs of rows. (docs/mathematics.md 2 and 3)"""
 
 from __future__ import annotations
 

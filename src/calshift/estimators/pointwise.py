@@ -38,7 +38,7 @@ class Ratio:
 
 
 def shifted_ratio(statistics: ShiftStatistics, class_weights: np.ndarray) -> Ratio:
-    """R_b without target labels, paper eq. 10 with the binning kernel."""
+    """R_b without target labels: paper eq. 8 with its binning kernel, eq. 9."""
     events = statistics.edges.events
     weight = class_weights[events.stratum_label]
     outcomes = np.stack([events.stratum_outcome(event) for event in statistics.edges.which])

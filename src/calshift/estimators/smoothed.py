@@ -92,7 +92,7 @@ def _paper_ratio(
     h: float,
     norm: float,
 ) -> tuple[np.ndarray, int]:
-    """R_j of a block, paper eq. 10, or its labelled form with the point itself left out."""
+    """R_j of a block, paper eq. 8, or its labelled form with the point itself left out."""
     assert source.outcome is not None
     at = source if target is None else target
     others = k(at.points[block], at.points, h)

@@ -1,0 +1,94 @@
+"""Hats and their knots."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import calshift
+from calshift import basis
+from calshift.estimators import binned
+
+counts = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 30)), min_size=1, max_size=60)
+
+
+@given(counts=counts, hats=st.integers(3, 20))
+@settings(max_examples=200)
+def test_knots_leave_enough_rows_between_them_and_hats_sum_to_one(counts, hats):
+    source, target = np.array(counts, dtype=float).T
+    t = basis.positions(target, np.linspace(0, 1, len(target)))
+    chosen = basis.knots(t, source, target, hats)
+    assert chosen[0] == 0
+    assert (np.diff(chosen) > 0).all()
+    assert len(chosen) <= max(hats, 1) or len(t) <= hats
+    if len(chosen) > 2:
+        for a, b in pairwise(chosen):
+            for count in (source, target):
+                assert count[a + 1 : b + 1].sum() >= basis.LEAST_COUNT
+    design = basis.hats(t, chosen)
+    np.testing.assert_allclose(design.sum(axis=1), 1)
+    assert design.min() >= -1e-12
+
+
+def test_hats_reproduce_straight_lines():
+    t = np.linspace(0, 1, 40)
+    design = basis.hats(t, np.array([0, 7, 20, 39]))
+    np.testing.assert_allclose(design @ t[[0, 7, 20, 39]], t)
+
+
+def test_few_distinct_scores_are_treated_exactly_as_bins():
+    rng = np.random.default_rng(3)
+    levels = np.array([0.05, 0.3, 0.35, 0.9])
+    p, q = rng.choice(levels, 500), rng.choice(levels, 300)
+    y = (rng.random(500) < p**1.5).astype(int)
+    w = np.array([1.2, 0.7])
+    w /= w[y].mean()
+    for norm in (1, 2):
+        smooth = calshift.target_calibration_error(p, y, q, weights=w, norm=norm)
+        bins = calshift.target_calibration_error(
+            p, y, q, weights=w, norm=norm, bins=[0.2, 0.32, 0.5]
+        )
+        assert smooth.estimate == pytest.approx(bins.estimate, rel=1e-9)
+
+
+def test_hats_fit_is_weighted_least_squares_with_its_leverages():
+    """Against a dense fit on rows, from the matrix formulas of docs/mathematics.md 4."""
+    simulation = calshift.simulate.BetaSimulation()
+    p, y = simulation.source(400, rng=5)
+    q, _ = simulation.target(300, rng=6)
+    w_class = simulation.class_weights
+    edges = calshift.bin_edges(q, kind="binary")
+    sums = calshift.accumulate(p, y, q, edges=edges)
+    cells = binned.event_cells(sums, 0, w_class)
+    fit, _ = binned.fit_hats(cells, binned.lower_edges(sums, 0))
+    X, Xt = fit.design[edges.locate(0, p)], fit.design[edges.locate(0, q)]
+    w, u = w_class[y], y - p
+    A, M = X.T @ (w[:, None] * X), Xt.T @ Xt / len(q)
+    inverse = np.linalg.inv(A)
+    alpha = inverse @ (X.T @ (w * u))
+    e = u - X @ alpha
+    leverage = w * np.einsum("ni,ij,nj->n", X, inverse, X)
+    o = (X * (w * e)[:, None]) @ inverse
+    quadratic = np.einsum("ni,ij,nj->n", o, M, o) - 2 * leverage * (o @ M @ alpha)
+    expected = alpha @ M @ alpha - (quadratic / (1 - leverage)).sum()
+    result = calshift.target_calibration_error_from(sums, weights=_fitting(w_class, y))
+    # the floor on eigenvalues does not bind here: source and target agree on the mass
+    assert result.estimate == pytest.approx(expected, rel=1e-9)
+
+
+def _fitting(w: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The same weights to scale, which does not matter, without the warning about it."""
+    return w / w[y].mean()
+
+
+def test_the_floor_keeps_a_fit_without_source_rows_from_exploding():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0, 0.3, 400)
+    y = (rng.random(400) < p).astype(int)
+    q = rng.uniform(0, 1, 400)
+    result = calshift.target_calibration_error(p, y, q, weights=[1, 1])
+    assert abs(result.estimate) < 0.05

@@ -1,0 +1,88 @@
+"""Kernels against scipy, and the bandwidth's likelihood against a plain loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import calshift
+from calshift import kernels
+from calshift.estimators import smoothed
+
+RNG = np.random.default_rng(0)
+POINTS = RNG.dirichlet([1.0, 2.0, 0.5], 40)
+
+
+def test_dirichlet_kernel_is_the_density_of_scipy():
+    log = kernels.log_dirichlet(POINTS[:5], POINTS, 0.2)
+    for j, i in ((0, 3), (4, 17), (2, 2)):
+        assert log[j, i] == pytest.approx(stats.dirichlet(POINTS[i] / 0.2 + 1).logpdf(POINTS[j]))
+
+
+def test_triweight_kernel_is_a_power_of_the_distance():
+    log = kernels.log_triweight(POINTS[:5], POINTS, 0.4)
+    for j, i in ((0, 3), (4, 17), (2, 2)):
+        square = ((POINTS[i] - POINTS[j]) ** 2).sum()
+        expected = max(1 - square / 0.16, 0) ** 3 / 0.4**2
+        assert np.exp(log[j, i]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", list(kernels.KERNELS))
+def test_left_out_likelihood_is_the_plain_sum(name):
+    weight = np.ones(len(POINTS))
+    dense = np.exp(kernels.log_kernel(name)(POINTS, POINTS, 0.8))
+    expected = np.mean(
+        [np.log(sum(dense[j, i] for i in range(40) if i != j)) for j in range(len(POINTS))]
+    )
+    assert kernels.left_out_likelihood(name, POINTS, weight, 0.8) == pytest.approx(expected)
+
+
+def test_chosen_bandwidth_beats_the_rest_of_the_grid():
+    h = kernels.choose_bandwidth("triweight", POINTS, None)
+    weight = np.ones(len(POINTS))
+    best = kernels.left_out_likelihood("triweight", POINTS, weight, h)
+    for other in (0.02, 0.1, 0.5, 1.4):
+        assert best >= kernels.left_out_likelihood("triweight", POINTS, weight, other) - 0.2
+    wide = kernels.left_out_likelihood("triweight", POINTS, weight, 1.4)
+    assert best > wide  # a choice was made
+
+
+@pytest.mark.parametrize("estimator", ["paper", "plugin", "debiased"])
+@pytest.mark.parametrize("labels", [False, True])
+def test_blocks_of_rows_do_not_change_the_answer(monkeypatch, estimator, labels):
+    p, y = POINTS, RNG.integers(0, 3, 40)
+    y[:3] = [0, 1, 2]
+
+    def answer() -> float:
+        options = {"kind": "canonical", "estimator": estimator, "bandwidth": 0.4}
+        if labels:
+            return calshift.calibration_error(p, y, **options).estimate
+        q = POINTS[::-1][:31]
+        return calshift.target_calibration_error(p, y, q, weights=[1, 1, 1], **options).estimate
+
+    whole = answer()
+    monkeypatch.setattr(smoothed, "rows_per_block", lambda columns: 7)
+    assert answer() == pytest.approx(whole, rel=1e-10)
+
+
+def test_points_out_of_reach_take_their_nearest_and_are_reported():
+    p = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
+    q = np.array([[0.9, 0.1], [0.89, 0.11], [0.5, 0.5]])
+    for estimator in ("paper", "plugin", "debiased"):
+        result = calshift.target_calibration_error(
+            p, [0, 0, 1, 1], q, weights=[1, 1], kind="canonical", kernel="triweight",
+            bandwidth=0.05, estimator=estimator,
+        )  # fmt: skip
+        assert np.isfinite(result.estimate)
+        assert "1 rows have no neighbour" in result.warnings[0]
+
+
+def test_pairs_are_never_held_all_at_once():
+    """10 000 x 10 000 pairs of 10 classes would be 80 GB; a block holds 4 million numbers."""
+    assert kernels.rows_per_block(10_000) * 10_000 <= 4_000_000
+
+
+def test_unknown_kernel_lists_the_kernels():
+    with pytest.raises(calshift.InvalidInput, match="dirichlet, triweight"):
+        calshift.calibration_error([0.1, 0.9], [0, 1], kernel="gauss")

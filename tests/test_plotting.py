@@ -1,0 +1,54 @@
+"""Plots draw what the results hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import calshift
+
+
+@pytest.fixture
+def simulation():
+    return calshift.simulate.GaussianSimulation(n_classes=3)
+
+
+@pytest.fixture
+def sample(simulation):
+    return *simulation.source(500, rng=0), simulation.target(500, rng=1)[0]
+
+
+def fitting(simulation, y):
+    return simulation.class_weights / simulation.class_weights[y].mean()
+
+
+def test_source_and_target_share_one_picture(simulation, sample, tmp_path):
+    p, y, q = sample
+    before = calshift.reliability_curve(p, y)
+    after = calshift.reliability_curve(p, y, q, weights=fitting(simulation, y))
+    ax = before.plot()
+    assert calshift.plot_reliability(after, ax=ax) is ax
+    drawn = [line.get_xydata() for line in ax.lines]
+    assert len(drawn) == 3  # one diagonal, two curves
+    np.testing.assert_allclose(drawn[1], np.stack([before.score, before.frequency], axis=1))
+    np.testing.assert_allclose(drawn[2], np.stack([after.score, after.frequency], axis=1))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [before.name, after.name]
+    ax.figure.savefig(tmp_path / "curve.svg")
+
+
+def test_bars_are_the_roots_of_the_errors(simulation, sample):
+    p, y, q = sample
+    result = calshift.target_calibration_error(p, y, q, weights=fitting(simulation, y))
+    heights = [bar.get_height() for bar in result.plot().patches]
+    expected = [
+        *np.sqrt(np.maximum(result.source.per_class, 0)),
+        *np.sqrt(np.maximum(result.per_class, 0)),
+    ]
+    np.testing.assert_allclose(heights, expected)
+    single = calshift.calibration_error(p, y, kind="top-label")
+    assert [bar.get_height() for bar in single.plot().patches] == [pytest.approx(single.root)]
+
+
+def test_only_curves_are_curves():
+    with pytest.raises(calshift.InvalidInput, match="ReliabilityCurve"):
+        calshift.plot_reliability([0.1, 0.2])

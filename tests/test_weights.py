@@ -1,0 +1,81 @@
+"""Weights that need no estimation, and classes that the source lacks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import calshift
+
+from .laws.samples import free, pair
+
+
+def test_weights_from_labels_are_ratios_of_shares():
+    weights = calshift.weights_from_labels([0, 0, 0, 1, 2, 2], [0, 1, 1, 1])
+    np.testing.assert_allclose(weights.values, [0.5, 4.5, 0.0])
+    np.testing.assert_allclose(weights.prior_source, [1 / 2, 1 / 6, 1 / 3])
+    np.testing.assert_allclose(weights.prior_target, [1 / 4, 3 / 4, 0])
+    w = np.array([0.5] * 3 + [4.5] + [0, 0])
+    assert weights.ess == pytest.approx(w.sum() ** 2 / (w**2).sum())
+    np.testing.assert_array_equal(np.asarray(weights), weights.values)
+
+
+def test_a_class_the_source_lacks_has_no_weight_and_says_so():
+    weights = calshift.weights_from_labels([0, 0, 1, 1], [0, 2, 2, 1], n_classes=3)
+    assert np.isnan(weights.values[2])
+    assert "class 2, which makes up 50.0% of the target" in weights.warnings[0]
+    assert "unseen" in str(weights)
+    assert "nan" not in str(weights)
+    assert weights.to_dict()["values"][2] is None
+
+
+@pytest.mark.parametrize("estimator", ["debiased", "plugin", "paper"])
+def test_a_missing_class_is_left_out_of_the_mean_and_named(estimator):
+    p, y, q, w = pair(2, "classwise", K=4)
+    kept = y != 3
+    p, y, w = p[kept], y[kept], np.append(w[:3] / w[y[kept]].mean(), np.nan)
+    with pytest.warns(calshift.UnreliableWeights, match="lacks class 3, to which predictions give"):
+        result = calshift.target_calibration_error(p, y, q, weights=w, estimator=estimator)
+    assert np.isnan(result.per_class[3])
+    assert result.estimate == pytest.approx(result.per_class[:3].mean())
+    assert "class 3" in result.warnings[0]
+    assert "nan" not in str(result)
+    for c in range(3):  # each class as the library counts it alone
+        alone = free(p[:, c], (y == c).astype(int), q[:, c], [1, 1], kind="binary")
+        assert np.isfinite(alone)
+
+
+def test_a_vector_is_used_as_it_is():
+    p, y, q, w = pair(2, "classwise")
+    result = calshift.target_calibration_error(p, y, q, weights=list(w))
+    np.testing.assert_array_equal(result.class_weights.values, w)
+    with pytest.warns(calshift.UnreliableWeights, match="sum of prior x weight is 1.060"):
+        calshift.target_calibration_error(p, y, q, weights=1.06 * w)
+    calshift.target_calibration_error(p, y, q, weights=1.04 * w)  # within the tolerance
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 1], "3 numbers, one a class"),
+        ([1, -1, 1], "class 1 has -1"),
+        ([1, np.nan, 1], "class 1 has nan"),
+        ([1, np.inf, 1], "class 1 has inf"),
+        ([0, 0, 0], "positive for some class"),
+        ("em", "vector or a ClassWeights; got 'em'"),
+        (None, "got None"),
+        (["a", "b", "c"], "must be numbers"),
+    ],
+)
+def test_bad_weights_are_named(weights, message):
+    p, y, q, _ = pair(2, "classwise")
+    with pytest.raises(calshift.InvalidInput, match=message):
+        calshift.target_calibration_error(p, y, q, weights=weights)
+
+
+def test_class_weights_of_another_number_of_classes_are_refused():
+    p, y, q, _ = pair(2, "classwise")
+    with pytest.raises(calshift.InvalidInput, match="3 numbers"):
+        calshift.target_calibration_error(
+            p, y, q, weights=calshift.weights_from_labels([0, 1], [1])
+        )
