@@ -19,6 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
 
 ESTIMATORS = ("debiased", "plugin", "paper")
 NORMS = (1, 2, 3.5)
+FEW_BINS = ("auto", 2, 15)
 BINS = ("auto", 1, 2, 15, 1000, [0.5], [-1.0, 0.0, 0.5, 1.0, 2.0], [1.5, 3.0])
 
 
@@ -118,6 +119,8 @@ def complaints(calls, **options):
 def binned_calls(sample, kind, estimator, norms=NORMS, all_bins=BINS):
     p, y, q = sample
     for norm, bins in itertools.product(norms, all_bins):
+        if norm != 2 and bins not in FEW_BINS:
+            continue
         asked = {"kind": kind, "estimator": estimator, "norm": norm, "bins": bins}
         yield str(asked), p, y, q, asked
     if kind != "canonical":
@@ -156,9 +159,8 @@ def shifted(calls, weights):
 @pytest.mark.parametrize("name", SAMPLES)
 def test_binned_errors(name, kind, estimator):
     sample = SAMPLES[name]
-    calls = list(binned_calls(sample, kind, estimator))
-    assert complaints(labelled(calls)) == {}
-    few = list(binned_calls(sample, kind, estimator, norms=(2,), all_bins=("auto", 2, 15)))
+    calls = list(binned_calls(sample, kind, estimator))  # .source is the error with labels
+    few = list(binned_calls(sample, kind, estimator, norms=(2,), all_bins=FEW_BINS))
     for k, weights in enumerate(class_weights_for(sample)):
         rows = np.bincount(sample[1], minlength=len(weights)) @ (weights > 0)
         asked = shifted(few if k else calls, weights)
@@ -170,12 +172,12 @@ def test_binned_errors(name, kind, estimator):
 @pytest.mark.parametrize("name", SAMPLES)
 def test_kernel_errors(name, kind, estimator):
     sample = SAMPLES[name]
-    calls = list(kernel_calls(sample, kind, estimator, ("auto", 1e-8)))
-    assert complaints(labelled(calls)) == {}
-    few = list(kernel_calls(sample, kind, estimator, (1e-8, 1e-3, 10.0)))
-    for weights in itertools.islice(class_weights_for(sample), 4):
+    calls = list(kernel_calls(sample, kind, estimator, ("auto", 1e-3, 10.0)))
+    few = list(kernel_calls(sample, kind, estimator, (1e-8,)))
+    for k, weights in enumerate(class_weights_for(sample)):
         rows = np.bincount(sample[1], minlength=len(weights)) @ (weights > 0)
-        assert complaints(shifted(few, weights), allow_refusal=rows < 2) == {}
+        asked = shifted(few if k else calls, weights)
+        assert complaints(asked, allow_refusal=rows < 2) == {}
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -186,7 +188,6 @@ def test_more_classes_than_rows_can_tell(sample, estimator):
         *binned_calls(sample, "top-label", estimator, norms=(2,), all_bins=("auto", 15)),
         *binned_calls(sample, "canonical", estimator, norms=(2,), all_bins=("auto",)),
     ]
-    assert complaints(labelled(calls)) == {}
     for weights in itertools.islice(class_weights_for(sample), 2):
         assert complaints(shifted(calls, weights)) == {}
 
@@ -338,7 +339,6 @@ def test_sample_weights(name, weight, estimator):
         *kernel_calls(sample, "classwise", estimator, ("auto", 1e-3), norms=(2,)),
     ]
     few = min(source.size, target.size) < 2
-    assert complaints(labelled(calls), allow_refusal=few) == {}
     assert complaints(shifted(calls, np.ones(source.n_classes)), allow_refusal=few) == {}
     curve = lambda: calshift.reliability_curve(  # noqa: E731
         source, None, target, weights=np.ones(source.n_classes)

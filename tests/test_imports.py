@@ -34,6 +34,7 @@ ORDER = (
     "options",
     "estimators",
     "estimation",
+    "curves",
     "api",
     "resampling",
     "simulate",

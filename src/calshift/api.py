@@ -247,7 +247,8 @@ def reliability_curve(
 
     In a bin the frequency is the mean score plus the mean residual, ``F_b + U_b``: with labels
     the plain frequency, on a target ``F_b`` is the target's and ``U_b`` the weighted source's.
-    ``label`` picks a class; None under "classwise" pools the scores of all classes.
+    ``label`` picks a class; None under "classwise" pools the scores of all classes, where errors
+    of opposite sign in different classes can cancel: look at the classes too.
 
     Examples
     --------

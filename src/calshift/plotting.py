@@ -9,14 +9,14 @@ import numpy as np
 from calshift.errors import InvalidInput
 from calshift.results import CalibrationErrorResult, ReliabilityCurve
 
-INK, FAINT, TARGET, SOURCE = "#1b1b1b", "#9a9a9a", "#0b5fa5", "#c05a00"
+FAINT, TARGET, SOURCE = "#9a9a9a", "#0b5fa5", "#c05a00"
+MOST_NAMES = 30
 
 
 def plot_reliability(curve: ReliabilityCurve, ax: Any = None) -> Any:
-    """Draw a reliability curve on the diagonal, with the share of rows in each bin below it.
+    """Draw a reliability curve against the diagonal; markers grow with the rows of their bin.
 
-    Call it again with the same axes to lay the target's curve over the source's. Markers grow
-    with the rows of their bin.
+    Call it again with the same axes to lay the target's curve over the source's.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def plot_reliability(curve: ReliabilityCurve, ax: Any = None) -> Any:
     if not ax.lines:
         ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     color, marker = (TARGET, "o") if curve.shifted else (SOURCE, "s")
-    area = 18 + 220 * curve.mass / curve.mass.max()
+    area = 16 + 110 * curve.mass / curve.mass.max()
     ax.plot(curve.score, curve.frequency, color=color, linewidth=1.4, zorder=2)
     ax.scatter(
         curve.score, curve.frequency, s=area, color=color, marker=marker, label=curve.name,
@@ -41,7 +41,7 @@ def plot_reliability(curve: ReliabilityCurve, ax: Any = None) -> Any:
     )  # fmt: skip
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     ax.set(xlabel="predicted probability", ylabel="frequency")
-    ax.legend(loc="upper left", frameon=False, markerscale=0.6)
+    ax.legend(loc="upper left", frameon=False, markerscale=0.8)
     return ax
 
 
@@ -59,6 +59,10 @@ def plot_error(result: CalibrationErrorResult, ax: Any = None) -> Any:
     ax.set(ylabel=f"calibration error (L{result.norm:g})")
     if result.per_class is None:
         ax.set_xticks([])
+    elif result.classes is not None and classes <= MOST_NAMES:
+        ax.set_xticks(
+            range(classes), [str(name) for name in result.classes], rotation=45, ha="right"
+        )
     else:
         ax.set(xlabel="class")
     ax.legend(frameon=False)
