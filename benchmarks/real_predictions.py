@@ -2,8 +2,8 @@
 
     python benchmarks/real_predictions.py DIRECTORY [--splits 20]
 
-DIRECTORY holds .npz files with `logits` or `probs` (n, K) and `labels`; file names starting with
-luferrer_cifar or netcal_ are read as CIFAR networks. Task B of the paper: a balanced source, a
+DIRECTORY holds .npz files with `logits` or `probs` (n, K) and `labels`; those with "cifar" in their
+name are read. Task B of the paper: a balanced source, a
 long-tailed target with imbalance factor IF, true weights (class counts of both samples). Each
 split halves the shuffled rows and resamples the second half.
 
@@ -78,18 +78,22 @@ def main() -> None:
                 )  # fmt: skip
             print(path.stem, factor, f"{near:.1f}", flush=True)
     head = ["network", "IF", "estimator", "with labels", "(i)", "(ii)", "(ii) paper / debiased"]
-    write_table("real_predictions", __doc__, head, rows + totals(rows))
+    about = f"{__doc__}\nSplits: {arguments.splits}."
+    write_table("real_predictions", about, head, rows + totals(rows))
 
 
 def totals(rows: list[list[str]]) -> list[list[str]]:
     """Means over the networks and factors of each data set."""
     lines = []
-    for name in ("cifar10_", "cifar_10", "cifar100", "cifar_100"):
+    for name, hundred in (("CIFAR-10", False), ("CIFAR-100", True)):
+        means = {}
         for estimator in ESTIMATORS:
-            part = [row for row in rows if name in row[0] + "_" and row[2] == estimator]
-            if part:
-                means = [f"{np.mean([float(row[k]) for row in part]):.4f}" for k in (3, 4, 5)]
-                lines.append([f"mean of *{name}*", "all", estimator, *means, ""])
+            part = [row for row in rows if ("100" in row[0]) == hundred and row[2] == estimator]
+            means[estimator] = [np.mean([float(row[k]) for row in part]) for k in (3, 4, 5)]
+        near = means["paper"][2] / means["debiased"][2]
+        for estimator, figures in means.items():
+            ratio = f"{near:.1f}" if estimator == "debiased" else ""
+            lines.append([f"mean, {name}", "all", estimator, *(f"{x:.4f}" for x in figures), ratio])
     return lines
 
 

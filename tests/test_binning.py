@@ -89,7 +89,7 @@ def test_width_and_given_edges():
     [
         ({"bins": 0}, "at least 1"),
         ({"bins": 2.5}, "whole number"),
-        ({"bins": True}, "whole number"),
+        ({"bins": True}, "a number of bins"),
         ({"bins": "fine"}, '"auto"'),
         ({"bins": [0.5, 0.2]}, "increasing"),
         ({"bins": [0.5, float("nan")]}, "finite"),

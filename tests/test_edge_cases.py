@@ -364,6 +364,16 @@ def test_fractional_weights_keep_the_size_of_an_error(weight, asked):
     assert abs(calshift.calibration_error(sample, **asked).estimate) <= 5
 
 
+@pytest.mark.parametrize("bins", ["auto", 1, 2])
+@pytest.mark.parametrize("weights", [[0.1, 1.0], [0.01, 1.0], [0.001, 1.0]])
+def test_rows_that_count_less_than_one_do_not_explode(weights, bins):
+    sample = Predictions(
+        [0.1, 0.2, 0.3, 0.6, 0.7, 0.8], [0, 1, 0, 1, 0, 1], sample_weight=[3, 0.1] * 3
+    )
+    result = calshift.target_calibration_error(sample, None, sample, weights=weights, bins=bins)
+    assert abs(result.estimate) <= 5
+
+
 # --- options at their limits
 
 

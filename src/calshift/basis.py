@@ -10,10 +10,7 @@ import numpy as np
 
 from calshift.binning import unit_arcsin
 
-HATS_SCALE, HATS_POWER = (
-    1.7,
-    0.25,
-)  # hats planned: 1.7 min(n, m)^(1/4), that is 8 at 500, 17 at 10 000
+HATS_SCALE, HATS_POWER = 2.2, 0.25  # hats planned: 10 at 500 rows, 22 at 10 000
 LEAST_HATS = 3
 LEAST_COUNT = 10.0  # source and target rows between two knots
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calshift.checks import checked_whole, is_number
 from calshift.errors import InvalidInput
 from calshift.events import Events
 from calshift.frozen import Frozen
@@ -31,6 +32,7 @@ class BinEdges(Frozen):
 
     @property
     def max_bins(self) -> int:
+        """Bins of the event that has most."""
         return max(len(edges) for edges in self.inner) + 1
 
     def locate(self, k: int, score: np.ndarray) -> np.ndarray:
@@ -68,8 +70,8 @@ def find_edges(target: Predictions, events: Events, bins: Any, binning: str = "m
     if smooth and binning == "width":
         msg = 'binning="width" needs a number of bins; got bins="auto"'
         raise InvalidInput(msg)
-    if smooth or (_is_number(bins) and binning == "mass"):
-        number = FINE_BINS if smooth else _checked_number(bins)
+    if smooth or (is_number(bins) and binning == "mass"):
+        number = FINE_BINS if smooth else checked_whole(bins, "bins", 1)
         rule = fine_edges if smooth else equal_mass_edges
         inner = [
             rule(events.score(target, event), target.sample_weight, number)
@@ -113,9 +115,9 @@ def _sorted(score: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, n
 def _rounded_up(total: float, bins: int) -> np.ndarray:
     """ceil(k m / B) for k = 1..B-1, in whole numbers where m is one."""
     k = np.arange(1, bins)
-    if total.is_integer():
+    if total.is_integer() and total < 2**40:
         return np.asarray(-(-k * int(total) // bins))
-    return np.ceil(k * total / bins).astype(int)
+    return np.asarray(np.ceil(k * (total / bins)))
 
 
 def unit_arcsin(score: np.ndarray) -> np.ndarray:
@@ -125,23 +127,15 @@ def unit_arcsin(score: np.ndarray) -> np.ndarray:
     return np.asarray((angle - angle[0]) / span) if span > 0 else np.zeros_like(angle)
 
 
-def _is_number(value: Any) -> bool:
-    return np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0)
-
-
-def _checked_number(bins: Any) -> int:
-    if isinstance(bins, bool) or int(bins) != bins or bins < 1:
-        msg = f"bins must be a whole number of at least 1; got {bins!r}"
-        raise InvalidInput(msg)
-    return int(bins)
-
-
 def _fixed_edges(bins: Any, count: int) -> list[np.ndarray]:
     """Edges k/B, or the given ones: one list for all events, or a list of lists, one an event."""
-    if _is_number(bins):
-        number = _checked_number(bins)
+    if is_number(bins):
+        number = checked_whole(bins, "bins", 1)
         return [np.arange(1, number) / number] * count
-    several = not all(_is_number(item) for item in bins)
+    if not isinstance(bins, list | tuple | np.ndarray):
+        msg = f'bins must be "auto", a number of bins or edges; got {bins!r}'
+        raise InvalidInput(msg)
+    several = not all(is_number(item) for item in bins)
     if several and len(bins) != count:
         msg = f"bins must be one list of edges, or {count} lists, one an event; got {len(bins)}"
         raise InvalidInput(msg)
@@ -150,7 +144,10 @@ def _fixed_edges(bins: Any, count: int) -> list[np.ndarray]:
 
 def _given_edges(edges: Any) -> np.ndarray:
     """Inner edges: those at or beyond 0 and 1 only close the range."""
-    edges = np.asarray(edges, dtype=float)
+    try:
+        edges = np.asarray(edges, dtype=float)
+    except (TypeError, ValueError):
+        edges = np.array(np.nan)
     if edges.ndim != 1 or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
         msg = "bins must be increasing, finite edges"
         raise InvalidInput(msg)

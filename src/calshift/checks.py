@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from calshift.conversion import to_numpy
 from calshift.errors import InvalidInput
+
+LARGEST_SIZE = 1e100  # rows that frequency weights may stand for; squares stay finite
+MOST_CLASSES = 10_000_000
+
+
+def is_number(value: Any) -> bool:
+    """One real number, of Python or numpy; True and False are none."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool | complex)
+
+
+def checked_whole(value: Any, name: str, least: int) -> int:
+    """A whole number that is large enough."""
+    if not is_number(value) or not np.isfinite(value) or value != int(value) or value < least:
+        msg = f"{name} must be a whole number of at least {least}; got {value!r}"
+        raise InvalidInput(msg)
+    return int(value)
+
+
+def label_codes(y: Any, name: str, K: int = MOST_CLASSES) -> np.ndarray:
+    """Labels without predictions beside them, as integers 0..K-1."""
+    raw = to_numpy(y, name)[0]
+    if raw.ndim != 1 or raw.size == 0:
+        msg = f"{name} must be a list of at least one label; got shape {raw.shape}"
+        raise InvalidInput(msg)
+    if raw.dtype.kind not in "iubf":
+        msg = f"{name} must be integer labels; got dtype {raw.dtype}"
+        raise InvalidInput(msg)
+    return checked_labels(raw, len(raw), K, None, name)
 
 
 def checked_probabilities(p: np.ndarray, name: str) -> np.ndarray:
@@ -19,8 +50,9 @@ def checked_probabilities(p: np.ndarray, name: str) -> np.ndarray:
     if p.size == 0:
         msg = f"{name} must have at least one row and two classes; got shape {p.shape}"
         raise InvalidInput(msg)
-    if p.dtype.kind not in "fiub":
-        msg = f"{name} must be numbers; got dtype {p.dtype}"
+    if p.dtype.kind not in "fiub" or isinstance(p, np.ma.MaskedArray):
+        masked = "a masked array: fill or drop its rows" if p.dtype.kind in "fiub" else p.dtype
+        msg = f"{name} must be numbers; got {masked}"
         raise InvalidInput(msg)
     K, rounding = 2 if p.ndim == 1 else p.shape[1], _rounding(p)
     if p.dtype not in (np.float32, np.float64):
@@ -44,7 +76,7 @@ def _check_sums(p: np.ndarray, name: str, tolerance: float) -> None:
         row = int(np.argmax(wrong))
         msg = (
             f"{name} must be probabilities that sum to 1 in each row; "
-            f"row {row} sums to {sums[row]:.3g}{_likely_cause(p, sums)}"
+            f"row {row} sums to {sums[row]:.6g}{_likely_cause(p, sums)}"
         )
         raise InvalidInput(msg)
 
@@ -55,7 +87,7 @@ def _range_message(p: np.ndarray, name: str, highest: float) -> str:
     place = f"row {where[0]}" + (f", column {where[1]}" if p.ndim == 2 else "")
     cause = ""
     if p.ndim == 2 and np.isfinite(p).all():
-        cause = _likely_cause(p, p.sum(axis=1))
+        cause = _likely_cause(p, p.sum(axis=1, dtype=np.longdouble))
     return f"{name} must be probabilities in [0, 1]; {place} is {p[where]:.6g}{cause}"
 
 
@@ -74,10 +106,14 @@ def _likely_cause(p: np.ndarray, sums: np.ndarray) -> str:
 def checked_classes(classes: Any, K: int) -> tuple[Any, ...] | None:
     if classes is None:
         return None
-    names = tuple(np.asarray(classes).tolist() if isinstance(classes, np.ndarray) else classes)
+    msg = f"classes must name {K} different classes in order, one a column; got "
+    if isinstance(classes, str | set | frozenset | dict) or not hasattr(classes, "__iter__"):
+        raise InvalidInput(msg + repr(classes))
+    names = tuple(classes.tolist() if isinstance(classes, np.ndarray) else classes)
+    if not all(isinstance(name, Hashable) for name in names):
+        raise InvalidInput(msg + shown(names))
     if len(names) != K or len(set(names)) != K:
-        msg = f"classes must name {K} different classes, one a column; got {shown(names)}"
-        raise InvalidInput(msg)
+        raise InvalidInput(msg + shown(names))
     return names
 
 
@@ -125,7 +161,7 @@ def _whole_numbers(y: np.ndarray, name: str) -> np.ndarray:
     if y.dtype.kind != "f":
         msg = f"{name} must be integer labels, or names with classes=; got dtype {y.dtype}"
         raise InvalidInput(msg)
-    wrong = ~(np.isfinite(y) & (y == np.floor(y)))
+    wrong = ~((np.abs(y) < 2**53) & (y == np.floor(y)))  # a NaN is wrong too
     if wrong.any():
         row = int(np.argmax(wrong))
         msg = f"{name} must be integer labels, or names with classes=; row {row} is {y[row]:.6g}"
@@ -144,8 +180,11 @@ def checked_weight(sample_weight: Any, n: int) -> np.ndarray:
         row = int(np.argmax(wrong))
         msg = f"sample_weight must be finite and not negative; row {row} is {weight[row]:.6g}"
         raise InvalidInput(msg)
-    if not weight.any():
-        msg = "sample_weight must not be all zero: no row would be left"
+    if not 0 < weight.sum(dtype=np.longdouble) < LARGEST_SIZE:
+        msg = (
+            f"sample_weight must not be all zero, nor add up to {LARGEST_SIZE:g} rows or more; "
+            f"the sum is {weight.sum(dtype=np.longdouble):.6g}"
+        )
         raise InvalidInput(msg)
     return weight
 

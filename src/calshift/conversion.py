@@ -38,14 +38,19 @@ def softmax(logits: Any, axis: int = -1) -> np.ndarray:
         raise InvalidInput(msg)
     if z.dtype not in (np.float32, np.float64):
         z = z.astype(np.float32 if z.dtype == np.float16 else np.float64)
-    if (
-        np.isnan(z).any()
-        or (z.max(axis=axis) == np.inf).any()
-        or (z.max(axis=axis) == -np.inf).any()
-    ):
-        msg = "logits must not hold NaN or +inf, nor a row of -inf only"
+    if not isinstance(axis, int) or not -z.ndim <= axis < z.ndim:
+        msg = f"axis must be one of the {z.ndim} axes of logits; got {axis!r}"
         raise InvalidInput(msg)
-    odds = np.exp(z - z.max(axis=axis, keepdims=True))
+    top = z.max(axis=axis, keepdims=True)
+    if not np.isfinite(top).all():  # NaN, +inf, or -inf all along
+        where = tuple(int(k) for k in np.argwhere(~np.isfinite(top))[0])
+        msg = (
+            "logits must be finite, or -inf beside finite ones; "
+            f"the largest at {where} is {top[where]}"
+        )
+        raise InvalidInput(msg)
+    with np.errstate(over="ignore"):  # a gap beyond the largest float is a probability of 0
+        odds = np.exp(z - top)
     return np.asarray(odds / odds.sum(axis=axis, keepdims=True))
 
 
@@ -68,15 +73,19 @@ def _from_sequence(value: Any, name: str) -> np.ndarray:
 def _from_frame(value: Any, name: str) -> tuple[np.ndarray, tuple[str, ...] | None]:
     import narwhals as nw  # late: most callers hold arrays already
 
-    native = nw.from_native(value, allow_series=True, pass_through=True)
-    if isinstance(native, nw.LazyFrame):
-        native = native.collect()
+    try:
+        native = nw.from_native(value, allow_series=True, pass_through=True)
+        if isinstance(native, nw.LazyFrame):
+            native = native.collect()
+    except nw.exceptions.NarwhalsError as error:  # such as two columns of one name
+        msg = f"{name} must be a frame with one column a class: {error}"
+        raise InvalidInput(msg) from None
     if isinstance(native, nw.Series):
         return native.to_numpy(), None
     if isinstance(native, nw.DataFrame):
-        return native.to_numpy(), tuple(str(column) for column in native.columns)
+        return native.to_numpy(), tuple(native.columns)
     array = np.asarray(value)
-    if array.dtype == object:
+    if array.ndim == 0:
         msg = f"{name} must be an array, a list, a tensor or a data frame; got {type(value)!r}"
         raise InvalidInput(msg)
     return array, None

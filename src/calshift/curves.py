@@ -27,6 +27,7 @@ def curve_of(
     """The curve of the target, or of the labelled source where there is none."""
     edges, least = _edges(source, target or source, events, label, bins)
     points = reliability(gathered(source, target, edges), class_weights, least)
+    label = None if label is None else int(label)  # a plain number, for JSON
     return ReliabilityCurve(*points, kind=events.kind, label=label, shifted=target is not None)
 
 
@@ -34,7 +35,9 @@ def _edges(
     source: Predictions, at: Predictions, events: Events, label: int | None, bins: Any
 ) -> tuple[BinEdges, float]:
     """Edges shared by the classes shown, and the least count of a bin."""
-    if label is not None and not (events.kind == "classwise" and 0 <= label < events.n_classes):
+    whole = isinstance(label, int | np.integer) and not isinstance(label, bool)
+    fits = whole and events.kind == "classwise" and 0 <= int(label or 0) < events.n_classes
+    if label is not None and not fits:
         msg = (
             f'label must be a class 0..{events.n_classes - 1} under kind="classwise"; got {label!r}'
         )

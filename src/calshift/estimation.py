@@ -53,10 +53,8 @@ def event_errors(
 def _check_rows(source: Predictions, target: Predictions | None, w: np.ndarray) -> None:
     """Two rows are the least from which a spread can be told."""
     usable = float(source.class_counts @ (np.nan_to_num(w) > 0))
-    for size, name in (
-        (usable, "p_source"),
-        (np.inf if target is None else target.size, "p_target"),
-    ):
+    sizes = {"p": usable} if target is None else {"p_source": usable, "p_target": target.size}
+    for name, size in sizes.items():
         if size < 2:
             msg = f"{name} must have at least two rows (of positive weight); got {size:g}"
             raise InvalidInput(msg)
@@ -100,6 +98,8 @@ def _smoothed(
     """Pairwise estimators: one for the whole vector, or one an event on the line."""
     assert options.kernel is not None
     w = np.nan_to_num(class_weights)[source.labels]
+    if options.estimator != "paper":
+        w = w / w.max()  # their scale does not matter
     seen = ~np.isnan(class_weights)
     each = [None] if events.kind == "canonical" else list(range(events.count))
     found = [

@@ -30,6 +30,7 @@ class Events:
 
     @property
     def count(self) -> int:
+        """How many events there are."""
         return self.n_classes if self.kind == "classwise" else 1
 
     @property
@@ -80,6 +81,6 @@ def binned_events(kind: str, predictions: Predictions) -> Events:
     """The events asked for, of a kind that bins can count."""
     events = events_of(kind, predictions)
     if events.kind == "canonical":
-        msg = "canonical error compares pairs of rows, not bins: use target_calibration_error"
+        msg = 'kind="canonical" compares pairs of rows, not bins: use target_calibration_error'
         raise InvalidInput(msg)
     return events

@@ -45,7 +45,7 @@ KERNELS: dict[str, LogKernel] = {"dirichlet": log_dirichlet, "triweight": log_tr
 
 def log_kernel(name: str) -> LogKernel:
     """The kernel of that name."""
-    if name not in KERNELS:
+    if not isinstance(name, str) or name not in KERNELS:
         msg = f"kernel must be one of {', '.join(KERNELS)}, or None for bins; got {name!r}"
         raise InvalidInput(msg)
     return KERNELS[name]
@@ -81,7 +81,8 @@ def leave_one_out(log: np.ndarray, weight: np.ndarray, first: int) -> None:
     log += np.log(weight)
     row = np.arange(len(log))
     with np.errstate(divide="ignore"):
-        log[row, first + row] += np.log(np.maximum(1 - 1 / weight[first + row], 0.0))
+        own = weight[first + row]
+        log[row, first + row] += np.log(np.maximum(own - 1, 0.0) / own)
 
 
 def normalised(log: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from calshift.checks import is_number
 from calshift.errors import InvalidInput
+from calshift.kernels import log_kernel
 
 ESTIMATORS = ("debiased", "plugin", "paper")
 PAPER_BINS = 15
+LARGEST_NORM = 100.0  # beyond it |d|^p leaves the range of a float
+BANDWIDTHS = (1e-9, 1e9)
 
 
 @dataclass(frozen=True)
@@ -29,17 +31,20 @@ class Options:
         if self.estimator not in ESTIMATORS:
             msg = f"estimator must be one of {', '.join(ESTIMATORS)}; got {self.estimator!r}"
             raise InvalidInput(msg)
-        if not (_is_number(self.norm) and np.isfinite(self.norm) and self.norm >= 1):
-            msg = f"norm must be a number p >= 1; got {self.norm!r}"
+        if not is_number(self.norm) or not 1 <= self.norm <= LARGEST_NORM:
+            msg = f"norm must be a number p from 1 to {LARGEST_NORM:g}; got {self.norm!r}"
             raise InvalidInput(msg)
-        if self.bandwidth != "auto" and not (_is_number(self.bandwidth) and self.bandwidth > 0):  # type: ignore[operator]
-            msg = f'bandwidth must be "auto" or a positive number; got {self.bandwidth!r}'
+        object.__setattr__(self, "norm", float(self.norm))
+        if self.kernel is not None:
+            log_kernel(self.kernel)
+        low, high = BANDWIDTHS
+        automatic = isinstance(self.bandwidth, str) and self.bandwidth == "auto"
+        if not automatic and not (
+            is_number(self.bandwidth) and low <= float(self.bandwidth) <= high
+        ):
+            msg = f'bandwidth must be "auto" or from {low:g} to {high:g}; got {self.bandwidth!r}'
             raise InvalidInput(msg)
         if self.estimator == "paper" and isinstance(self.bins, str) and self.bins == "auto":
             object.__setattr__(self, "bins", PAPER_BINS)
         if self.kind == "canonical" and self.kernel is None:
             object.__setattr__(self, "kernel", "triweight")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

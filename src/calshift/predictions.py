@@ -136,9 +136,14 @@ def as_predictions(
     return read
 
 
+def as_source(p_source: Any, y_source: Any) -> Predictions:
+    """The labelled source."""
+    return as_predictions(p_source, y_source, labelled=True, name_p="p_source", name_y="y_source")
+
+
 def as_pair(p_source: Any, y_source: Any, p_target: Any) -> tuple[Predictions, Predictions]:
     """Source and target, checked against each other."""
-    source = as_predictions(p_source, y_source, labelled=True, name_p="p_source", name_y="y_source")
+    source = as_source(p_source, y_source)
     target = as_predictions(p_target, labelled=False, name_p="p_target")
     if source.n_classes != target.n_classes:
         msg = (

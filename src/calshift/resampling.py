@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift.checks import checked_labels
+from calshift.checks import checked_whole, is_number, label_codes
 from calshift.conversion import to_numpy
 from calshift.errors import InvalidInput
 
@@ -36,43 +36,46 @@ def resample_label_shift(
     if (prior is None) == (imbalance_factor is None):
         msg = "give either prior or imbalance_factor"
         raise InvalidInput(msg)
-    raw = to_numpy(y, "y")[0]
-    K = len(np.asarray(prior)) if prior is not None else int(raw.max(initial=1)) + 1
-    labels = checked_labels(raw, len(raw), K, None, "y")
-    available = np.bincount(labels, minlength=K)
-    share = _tail(imbalance_factor, K) if prior is None else _checked_prior(prior)
-    counts = _counts(share, available, size)
+    if prior is None:
+        labels = label_codes(y, "y")
+        share = _tail(imbalance_factor, int(labels.max()) + 1)
+    else:
+        share = _checked_prior(prior)
+        labels = label_codes(y, "y", len(share))
+    K = len(share)
+    counts = _counts(share, np.bincount(labels, minlength=K), size)
     rng = np.random.default_rng(rng)
     chosen = [rng.choice(np.flatnonzero(labels == c), counts[c], replace=False) for c in range(K)]
     return np.asarray(rng.permutation(np.concatenate(chosen)))
 
 
 def _tail(imbalance_factor: Any, K: int) -> np.ndarray:
-    if not imbalance_factor >= 1:
-        msg = f"imbalance_factor must be at least 1; got {imbalance_factor!r}"
+    if not is_number(imbalance_factor) or not 1 <= imbalance_factor < np.inf:
+        msg = f"imbalance_factor must be a number of at least 1; got {imbalance_factor!r}"
         raise InvalidInput(msg)
-    return np.asarray(float(imbalance_factor) ** (-np.arange(K) / (K - 1)))
+    return np.asarray(float(imbalance_factor) ** (-np.arange(K) / max(K - 1, 1)))
 
 
 def _checked_prior(prior: Any) -> np.ndarray:
-    share = np.asarray(prior, dtype=float)
-    if (
-        share.ndim != 1
-        or not np.isfinite(share).all()
-        or (share < 0).any()
-        or abs(share.sum() - 1) > 1e-6
-    ):
-        msg = "prior must be class shares that are not negative and sum to 1"
+    share = to_numpy(prior, "prior")[0]
+    fine = share.ndim == 1 and share.size > 0 and share.dtype.kind in "fiu"
+    if not (fine and (share >= 0).all() and abs(share.sum() - 1) <= 1e-6):
+        msg = f"prior must be class shares that are not negative and sum to 1; got {prior!r}"
         raise InvalidInput(msg)
-    return share
+    return np.asarray(share, dtype=float)
 
 
 def _counts(share: np.ndarray, available: np.ndarray, size: int | None) -> np.ndarray:
     """Rows of each class: the most the labels allow, or scaled to the size asked for."""
     asked = share > 0
+    if (available[asked] == 0).any():
+        c = int(np.argmax(asked & (available == 0)))
+        msg = f"y must hold every class that is asked for; it lacks class {c}"
+        raise InvalidInput(msg)
     most = float(np.min(available[asked] / share[asked]))
     if size is None:
         return np.asarray(np.floor(most * share + 1e-9), dtype=int)
+    size = checked_whole(size, "size", 1)
     exact = size * share / share.sum()
     counts = np.floor(exact + 1e-9).astype(int)
     counts[np.argsort(counts - exact, kind="stable")[: size - counts.sum()]] += 1

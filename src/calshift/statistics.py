@@ -47,10 +47,12 @@ class ShiftStatistics(Frozen):
 
     @property
     def size_source(self) -> float:
+        """Source rows counted so far."""
         return float(self.source[0, 0].sum())
 
     @property
     def size_target(self) -> float:
+        """Target rows counted so far."""
         return float(self.target[0, 0].sum())
 
     def as_labelled(self) -> ShiftStatistics:

@@ -55,6 +55,7 @@ class Fit:
     inverse: np.ndarray
     value: np.ndarray  # g_b
     leverage: np.ndarray  # X_b' A^-1 X_b
+    score: np.ndarray | None = None  # the target's mean score in each fine bin
 
     def variance(self, square: np.ndarray, cross: np.ndarray) -> np.ndarray:
         """s_b^2, from each bin's sums of w^2 e^2 / (1 - l) and of w l e / (1 - l)."""
@@ -72,6 +73,7 @@ def from_statistics(
 ) -> tuple[np.ndarray, int]:
     """Debiased or plug-in error of every event held, and how many bins or knots were joined."""
     values, thin = np.empty(len(statistics.edges)), 0
+    class_weights = class_weights / class_weights.max()  # their scale does not matter
     for k in range(len(statistics.edges)):
         cells = event_cells(statistics, k, class_weights)
         if statistics.edges.smooth:
@@ -122,7 +124,7 @@ def fit_hats(cells: Cells, lower: np.ndarray) -> tuple[Fit, int]:
     inverse = floored_inverse(design, cells.rows @ cells.weight, target_count)
     value = design @ (inverse @ (design.T @ (cells.residual @ cells.weight)))
     leverage = np.einsum("bi,ij,bj->b", design, inverse, design)
-    return Fit(design, inverse, value, leverage), max(min(planned, len(t)) - len(chosen), 0)
+    return Fit(design, inverse, value, leverage, mean), max(min(planned, len(t)) - len(chosen), 0)
 
 
 def floored_inverse(design: np.ndarray, mass: np.ndarray, target_count: np.ndarray) -> np.ndarray:
@@ -146,7 +148,11 @@ def event_error(cells: Cells, fit: Fit, norm: float, debias: bool) -> float:
     share = cells.target_count / cells.target_count.sum()
     if not debias:
         return float(share @ np.abs(fit.value) ** norm)
-    return float(share @ unfolded(fit.value, noise(cells, fit), norm))
+    error = unfolded(fit.value, noise(cells, fit), norm)
+    if norm != 2 and fit.score is not None:  # hats can overshoot what a frequency in [0, 1] allows
+        room = np.where(fit.value > 0, 1 - fit.score, fit.score)
+        error = np.minimum(error, np.maximum(room, 0.0) ** norm)
+    return float(share @ error)
 
 
 def noise(cells: Cells, fit: Fit) -> np.ndarray:
@@ -154,8 +160,9 @@ def noise(cells: Cells, fit: Fit) -> np.ndarray:
     g = fit.value[:, None]
     first = cells.residual - g * cells.rows
     second = cells.squared - 2 * g * cells.residual + g**2 * cells.rows
-    leverage = fit.leverage[:, None] * cells.weight
-    scale = cells.weight**2 / np.maximum(1 - leverage, SMALLEST_GAP)
+    unit = np.minimum(cells.rows, 1.0)  # frequency weights below 1 make less than one observation
+    leverage = fit.leverage[:, None] * cells.weight * unit
+    scale = cells.weight**2 * unit / np.maximum(1 - leverage, SMALLEST_GAP)
     square = (scale * second).sum(axis=1)
     cross = (scale * first).sum(axis=1) * fit.leverage
     return fit.variance(square, cross)

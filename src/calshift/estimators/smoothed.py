@@ -75,7 +75,7 @@ def _self_normalised(
     log = _weighed(k(at.points[block], source.points, h), mass)
     lonely = _reach_nearest(log, at.points[block], source.points, mass)
     a, _ = normalised(log)
-    single = a / source.weight  # of one unit where a row counts several times
+    single = a / np.maximum(source.weight, 1.0)  # of one unit where a row counts several times
     u = source.outcome - source.score
     g = a @ u
     q = a * single / np.maximum(1 - single, SMALLEST_GAP)

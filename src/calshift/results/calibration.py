@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calshift.frozen import Frozen
+from calshift.frozen import Frozen, noted
 
 if TYPE_CHECKING:
     from calshift.results.class_weights import ClassWeights
@@ -73,7 +73,7 @@ class CalibrationErrorResult(Frozen):
         return plot_error(self, ax=ax)
 
     def __str__(self) -> str:
-        notes = [f"! {note}" for note in self.warnings]
+        notes = noted(self.warnings)
         return "\n".join([self._head(), *self._totals(), *self._class_table(), *notes])
 
     def __repr__(self) -> str:
@@ -91,7 +91,8 @@ class CalibrationErrorResult(Frozen):
         lines = [f"{'':>10} {power:>12} {'root':>9} {'rows':>10}"]
         for name, result in self._samples():
             rows = result.n_source if result.n_target is None else result.n_target
-            lines.append(f"{name:>10} {result.estimate:>12.6f} {result.root:>9.4f} {rows:>10g}")
+            error = f"{_fixed(result.estimate, 6):>12} {_fixed(result.root, 4):>9}"
+            lines.append(f"{name:>10} {error} {rows:>10g}")
         return lines
 
     def _samples(self) -> list[tuple[str, CalibrationErrorResult]]:
@@ -105,9 +106,7 @@ class CalibrationErrorResult(Frozen):
         lines = [f"{'class':>10} {'error':>12} {'root':>9} {'weight':>10}"]
         lines += [self._class_row(int(c)) for c in worst[:CLASSES_SHOWN]]
         hidden = len(worst) - CLASSES_SHOWN
-        return (
-            [*lines, f"{'...':>10} {hidden} classes with smaller errors"] if hidden > 0 else lines
-        )
+        return [*lines, f"{'...':>10} {hidden} more classes"] if hidden > 0 else lines
 
     def _class_row(self, c: int) -> str:
         assert self.per_class is not None
@@ -115,9 +114,14 @@ class CalibrationErrorResult(Frozen):
         value = float(self.per_class[c])
         if np.isnan(value):
             return f"{name:>10} {'unseen':>12}"
-        weight = "" if self.class_weights is None else f"{self.class_weights.values[c]:.3f}"
+        weight = "" if self.class_weights is None else f"{self.class_weights.values[c]:.4g}"
         root = max(value, 0.0) ** (1 / self.norm)
-        return f"{name:>10} {value:>12.6f} {root:>9.4f} {weight:>10}".rstrip()
+        return f"{name:>10} {_fixed(value, 6):>12} {_fixed(root, 4):>9} {weight:>10}".rstrip()
+
+
+def _fixed(value: float, digits: int) -> str:
+    """A fixed number of digits, unless the number is absurdly large."""
+    return f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:.3g}"
 
 
 def _numbers(values: np.ndarray) -> list[float | None]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift.frozen import Frozen
+from calshift.frozen import Frozen, noted
 
 ROWS_SHOWN = 20
 
@@ -36,6 +36,7 @@ class ClassWeights(Frozen):
     def ess(self) -> float:
         """Effective sample size of the source, (sum_i w_i)^2 / sum_i w_i^2: n without shift."""
         w = np.nan_to_num(self.values)
+        w = w / (w.max() or 1.0)
         square = float(self.prior_source @ w**2)
         return self.n_source * float(self.prior_source @ w) ** 2 / square if square > 0 else 0.0
 
@@ -62,10 +63,10 @@ class ClassWeights(Frozen):
         if len(self) > ROWS_SHOWN:
             rows.append(f"{'...':>7} {len(self) - ROWS_SHOWN} more classes")
         size = f"effective sample size {self.ess:.0f} of {self.n_source:g} source rows"
-        notes = [f"! {note}" for note in self.warnings]
+        notes = noted(self.warnings)
         return "\n".join([f"Class weights ({self.method})", head, *rows, size, *notes])
 
     def _row(self, c: int) -> str:
-        weight = "unseen" if np.isnan(self.values[c]) else f"{self.values[c]:.3f}"
+        weight = "unseen" if np.isnan(self.values[c]) else f"{self.values[c]:.4g}"
         shares = f"{self.prior_source[c]:>8.2%} {self.prior_target[c]:>8.2%}"
         return f"{c:>7} {shares} {weight:>8}"

@@ -21,18 +21,21 @@ def given_weights(
     ``predicted`` is the target's mean prediction, to tell how much mass an unseen class takes.
     """
     K = len(source_counts)
-    if isinstance(weights, ClassWeights):
-        _check_length(weights.values, K)
-        return weights
     if isinstance(weights, str) or weights is None:
         msg = f"weights must be {K} class weights, a vector or a ClassWeights; got {weights!r}"
         raise InvalidInput(msg)
-    values = to_numpy(weights, "weights")[0]
+    known = isinstance(weights, ClassWeights)
+    values = weights.values if known else to_numpy(weights, "weights")[0]
     if values.dtype.kind not in "fiub":
         msg = f"weights must be numbers; got dtype {values.dtype}"
         raise InvalidInput(msg)
-    _check_length(values, K)
-    return _from_values(values.astype(float), source_counts, predicted)
+    if values.shape != (K,):
+        msg = f"weights must be {K} numbers, one a class; got shape {values.shape}"
+        raise InvalidInput(msg)
+    checked = _from_values(values.astype(float), source_counts, predicted)
+    if known and np.array_equal(np.isnan(values), np.isnan(checked.values)):
+        return weights  # type: ignore[no-any-return]
+    return checked
 
 
 def weights_from_counts(source_counts: np.ndarray, target_counts: np.ndarray) -> ClassWeights:
@@ -64,8 +67,8 @@ def _from_values(
         msg = f"weights must be finite and not negative; class {c} has {values[c]:.6g}"
         raise InvalidInput(msg)
     mass = float(prior[seen] @ values[seen])
-    if mass == 0:
-        msg = "weights must be positive for some class that the source holds"
+    if not 0 < mass < np.inf:
+        msg = "weights must be positive for some class that the source holds, and finite in sum"
         raise InvalidInput(msg)
     notes = _notes(mass, seen, predicted)
     values = np.where(seen, values, np.nan)
@@ -83,7 +86,7 @@ def _notes(mass: float, seen: np.ndarray, predicted: np.ndarray | None) -> tuple
         notes.append(f"the source lacks {missing}{share}: left out, calibration unknown there")
     if abs(mass - 1) > TOLERATED_MASS:
         notes.append(
-            f"the weights do not fit the source: the sum of prior x weight is {mass:.3f}, not 1"
+            f"the weights do not fit the source: the sum of prior x weight is {mass:.4g}, not 1"
         )
     return tuple(notes)
 
@@ -100,9 +103,3 @@ def names(classes: np.ndarray, most: int = 10) -> str:
 
 def _verb(unseen: np.ndarray) -> str:
     return "makes up" if unseen.sum() == 1 else "make up"
-
-
-def _check_length(values: np.ndarray, K: int) -> None:
-    if values.shape != (K,):
-        msg = f"weights must be {K} numbers, one a class; got shape {values.shape}"
-        raise InvalidInput(msg)
