@@ -35,10 +35,8 @@ def simulation(K: int, temperature: float) -> GaussianSimulation:
 
 
 def truth(K: int, temperature: float) -> float:
-    model = simulation(K, temperature)
-    likelihood, _ = model._draw(400_000, "target", 0)
-    posterior = calshift.softmax(likelihood + np.log(model.prior("target")))
-    return float(((posterior - model._predict(likelihood)) ** 2).sum(axis=1).mean())
+    prediction, _, posterior = simulation(K, temperature).draw(400_000, "target", rng=0)
+    return float(((posterior - prediction) ** 2).sum(axis=1).mean())
 
 
 def draw(job: tuple[int, float, int, int]) -> list[float]:

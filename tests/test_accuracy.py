@@ -81,9 +81,8 @@ def test_ten_classes_have_little_bias():
 def test_canonical_error_is_found_where_its_dimension_allows(K, dimensions):
     """p determines the posterior, so the truth is a plain mean; the kernel smooths some away."""
     simulation = GaussianSimulation(n_classes=K, dimensions=dimensions, temperature=0.6)
-    likelihood, _ = simulation._draw(200_000, "target", 0)
-    posterior = calshift.softmax(likelihood + np.log(simulation.prior("target")))
-    truth = ((posterior - simulation._predict(likelihood)) ** 2).sum(axis=1).mean()
+    prediction, _, posterior = simulation.draw(200_000, "target", rng=0)
+    truth = ((posterior - prediction) ** 2).sum(axis=1).mean()
     found = []
     for seed in range(5):
         p, y = simulation.source(1000, rng=[seed, 1])
@@ -94,3 +93,14 @@ def test_canonical_error_is_found_where_its_dimension_allows(K, dimensions):
         )
     # within a fifth (smoothing) plus 4 standard errors of a mean of five
     assert abs(np.mean(found) - truth) < 0.2 * truth + 4 * np.std(found, ddof=1) / np.sqrt(5)
+
+
+@pytest.mark.parametrize("K", [3, 6])
+def test_a_calibrated_model_shows_no_canonical_error(K):
+    """Mean of 20 signed estimates within 4 standard errors of 0."""
+    simulation = GaussianSimulation(n_classes=K, dimensions=K, temperature=1.0)
+    found = [
+        calshift.calibration_error(*simulation.source(300, rng=seed), kind="canonical").estimate
+        for seed in range(20)
+    ]
+    assert abs(np.mean(found)) < 4 * np.std(found, ddof=1) / np.sqrt(20)

@@ -95,17 +95,19 @@ def complaint(call, allow_refusal=False):
     else:
         numbers = [answer.estimate, answer.root, *_seen(answer)]
         if answer.source is not None:
-            numbers += [answer.source.estimate, answer.source.root, *_seen(answer.source)]
+            numbers += [answer.source.estimate, answer.source.root]
+            numbers += _seen(answer.source, answer.class_weights)
     if not all(np.isfinite(number).all() for number in numbers):
         return f"not finite: {answer!r}"
     str(answer)
     return None
 
 
-def _seen(result):
+def _seen(result, weights=None):
+    """The errors of the classes that have a weight; the others are not numbers."""
     if result.per_class is None:
         return []
-    weights = result.class_weights
+    weights = result.class_weights if weights is None else weights
     seen = np.ones(len(result.per_class), bool) if weights is None else ~np.isnan(weights.values)
     return [result.per_class[seen]]
 
@@ -218,7 +220,8 @@ def test_curves_and_sums(name):
 
             calls[f"curve {kind} {bins}"] = curve
             for estimator in ESTIMATORS:
-                calls[f"{estimator} {kind} {bins}"] = lambda e=estimator, error=error: error(e)
+                if estimator != "paper" or bins != "auto":  # the paper knows no smooth basis
+                    calls[f"{estimator} {kind} {bins}"] = lambda e=estimator, error=error: error(e)
         assert complaints(calls, allow_refusal=rows < 2) == {}
 
 

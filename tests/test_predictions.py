@@ -569,3 +569,23 @@ def test_a_single_row_tells_nothing():
         "at least two rows",
     )
     assert message.startswith("p_target must ")
+
+
+def test_columns_named_by_digits_are_matched_with_integer_labels():
+    import pandas as pd
+
+    frame = pd.DataFrame([[0.1, 0.2, 0.7]] * 3, columns=["2", "0", "1"])
+    assert Predictions(frame, [0, 1, 2]).y.tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "canonical", "bins": 5}, "exclude each other"),
+        ({"kernel": "triweight", "bins": 5}, "exclude each other"),
+        ({"bandwidth": 0.1}, "needs a kernel"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(options, message):
+    with pytest.raises(calshift.InvalidInput, match=message):
+        calshift.calibration_error([[0.2, 0.8], [0.7, 0.3]], [0, 1], **options)

@@ -75,3 +75,17 @@ def test_same_seed_same_draw():
 def test_unknown_domain_is_an_error():
     with pytest.raises(calshift.InvalidInput, match='"source" or "target"'):
         BetaSimulation().true_error(domain="test")
+
+
+def test_posteriors_are_those_of_the_labels():
+    """The mean posterior of the labels that came is their mean certainty, to 4 standard errors."""
+    p, y, posterior = GaussianSimulation(n_classes=4).draw(20_000, "target", rng=0)
+    hit = posterior[np.arange(len(y)), y] - (posterior**2).sum(axis=1)
+    assert abs(hit.mean()) < 4 * hit.std() / np.sqrt(len(y))
+    assert p.shape == posterior.shape
+
+
+@pytest.mark.parametrize("rows", [500, 12_345])
+def test_a_draw_too_small_for_the_truth_is_refused(rows):
+    with pytest.raises(calshift.InvalidInput, match="rows must be"):
+        GaussianSimulation().true_error(rows=rows)

@@ -79,3 +79,34 @@ def test_class_weights_of_another_number_of_classes_are_refused():
         calshift.target_calibration_error(
             p, y, q, weights=calshift.weights_from_labels([0, 1], [1])
         )
+
+
+def test_class_weights_are_fitted_to_the_source_they_meet():
+    p, y, q, _ = pair(2, "classwise")
+    elsewhere = calshift.weights_from_labels([0, 1, 1, 1, 2], [0, 0, 1, 2, 2])
+    with pytest.warns(calshift.UnreliableWeights, match="do not fit the source"):
+        result = calshift.target_calibration_error(p, y, q, weights=elsewhere)
+    used = result.class_weights
+    np.testing.assert_array_equal(used.values, elsewhere.values)
+    assert used.n_source == len(y)
+    np.testing.assert_allclose(used.prior_source, np.bincount(y) / len(y))
+
+
+def test_the_source_is_averaged_over_the_same_classes():
+    p, y, _, _ = pair(2, "classwise", K=4)
+    p, y = p[y != 3], y[y != 3]
+    with pytest.warns(calshift.UnreliableWeights, match="lacks class 3"):
+        result = calshift.target_calibration_error(p, y, p, weights=[1, 1, 1, np.nan])
+    assert result.estimate == pytest.approx(result.source.estimate, abs=1e-13)
+
+
+def test_warnings_call_classes_by_their_names():
+    from calshift import Predictions
+
+    names = ["ant", "bee", "emu"]
+    source = Predictions([[0.2, 0.3, 0.5]] * 4, ["ant", "bee"] * 2, classes=names)
+    target = Predictions([[0.3, 0.3, 0.4]] * 4, classes=names)
+    with pytest.warns(
+        calshift.UnreliableWeights, match=r"class emu, to which predictions give 40.0%"
+    ):
+        calshift.target_calibration_error(source, None, target, weights=[1, 1, np.nan])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calshift.binning import BinEdges, find_edges
-from calshift.checks import MOST_CLASSES, checked_whole, label_codes
+from calshift.checks import MOST_CLASSES, check_same_names, checked_whole, label_codes
 from calshift.curves import curve_of
 from calshift.engines import Arrays
 from calshift.errors import InvalidInput, UnreliableWeights
@@ -45,7 +45,7 @@ def calibration_error(
     ----------
     p, y : predictions and labels, or a `Predictions` alone
     kind : "classwise", "binary", "top-label" or "canonical"; a 1-D ``p`` is binary
-    norm : p >= 1
+    norm : p from 1 to 100
     estimator : "debiased" (default) takes the sampling noise out of the error,
         "plugin" leaves it in, "paper" follows Popordanoska et al. with leave-one-out frequencies
     bins : "auto" (a smooth basis whose size follows the sample), a number of bins, or edges;
@@ -60,8 +60,9 @@ def calibration_error(
 
     Notes
     -----
-    For p = 2 the debiased estimate is unbiased up to the basis and may fall below 0 by chance. For
-    other p no unbiased estimator exists; the folded normal is inverted, which removes most of it.
+    For p = 2 the debiased estimate is unbiased up to the basis (a kernel smooths more away) and may
+    fall below 0 by chance. For other p no unbiased estimator exists; inverting the folded normal
+    removes most of the bias.
 
     Examples
     --------
@@ -77,19 +78,7 @@ def calibration_error(
     """
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth)
     sample = as_predictions(p, y, labelled=True)
-    events = events_of(kind, sample)
-    values, joined, lonely = event_errors(sample, None, events, options, np.ones(sample.n_classes))
-    return CalibrationErrorResult(
-        estimate=float(values.mean()),
-        kind=events.kind,
-        norm=options.norm,
-        estimator=estimator,
-        n_source=sample.size,
-        per_class=values if events.kind == "classwise" else None,
-        warnings=_lonely_note(lonely),
-        merged_bins=joined,
-        classes=sample.classes,
-    )
+    return _labelled(sample, events_of(kind, sample), options, np.ones(sample.n_classes))
 
 
 def target_calibration_error(
@@ -143,22 +132,11 @@ def target_calibration_error(
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth)
     source, target = as_pair(p_source, y_source, p_target)
     events = events_of(kind, source)
-    share = _predicted_share(target)
-    class_weights = _announced(given_weights(weights, source.class_counts, share))
+    class_weights = _announced(_weights_of(weights, source, target))
     found = event_errors(source, target, events, options, class_weights.values)
-    before = calibration_error(
-        source,
-        kind=kind,
-        norm=norm,
-        estimator=estimator,
-        bins=bins,
-        binning=binning,
-        kernel=kernel,
-        bandwidth=bandwidth,
-    )
-    return _shifted_result(
-        found, events, options, class_weights, source.size, target.size, before, source.classes
-    )
+    before = _labelled(source, events, options, 0 * class_weights.values + 1)
+    sizes = (source.size, target.size)
+    return _shifted(found, events, options, class_weights, sizes, before, source.classes)
 
 
 def target_calibration_error_from(
@@ -189,8 +167,12 @@ def target_calibration_error_from(
     if min(statistics.size_source, statistics.size_target) < 2 or np.count_nonzero(counts) < 2:
         msg = "statistics must hold two source rows or more, of two classes, and two target rows"
         raise InvalidInput(msg)
-    class_weights = _announced(given_weights(weights, counts))
+    given = given_weights(weights, counts, classes=statistics.edges.classes)
+    class_weights = _announced(given)
     w = np.nan_to_num(class_weights.values)
+    if estimator == "paper" and statistics.edges.smooth:
+        msg = 'estimator="paper" needs bins: make the edges with bin_edges(bins=15)'
+        raise InvalidInput(msg)
     if estimator == "paper":
         if norm != 2:
             msg = f'estimator="paper" needs the rows again for norm={norm:g}; sums give norm=2 only'
@@ -201,14 +183,8 @@ def target_calibration_error_from(
             msg = "weights must be positive for at least two source rows"
             raise InvalidInput(msg)
         values, joined = from_statistics(statistics, w, options.norm, estimator == "debiased")
-    return _shifted_result(
-        (values, joined, 0),
-        events,
-        options,
-        class_weights,
-        statistics.size_source,
-        statistics.size_target,
-    )
+    sizes = (statistics.size_source, statistics.size_target)
+    return _shifted((values, joined, 0), events, options, class_weights, sizes)
 
 
 def weights_from_labels(y_source: Any, y_target: Any, n_classes: int | None = None) -> ClassWeights:
@@ -239,7 +215,8 @@ def reliability_curve(
     """Frequency of the event against its score, with labels or, given a target, without.
 
     In a bin the frequency is the mean score plus the mean residual, ``F_b + U_b``: with labels
-    the plain frequency, on a target ``F_b`` is the target's and ``U_b`` the weighted source's.
+    the plain frequency, on a target ``F_b`` is the target's and ``U_b`` the weighted source's, kept
+    within [0, 1].
     ``label`` picks a class; None under "classwise" pools the scores of all classes, where errors
     of opposite sign in different classes can cancel: look at the classes too.
 
@@ -258,9 +235,7 @@ def reliability_curve(
         w = np.ones(source.n_classes)
     else:
         source, target = as_pair(p_source, y_source, p_target)
-        share = _predicted_share(target)
-        given = _announced(given_weights(weights, source.class_counts, share))
-        w = np.nan_to_num(given.values)
+        w = np.nan_to_num(_announced(_weights_of(weights, source, target)).values)
     return curve_of(source, target, binned_events(kind, source), w, label, bins)
 
 
@@ -288,7 +263,8 @@ def accumulate(
     """Sums over a batch of source rows, target rows, both or none, on given edges.
 
     Count, sum of scores and of squared scores by event, bin and label: batches add up with ``+``
-    or ``sum()`` to the same numbers as one pass over all rows.
+    or ``sum()`` to the same numbers as one pass over all rows; an empty batch adds nothing. Many
+    classes need fewer bins: events x bins x labels is limited to 20 million.
 
     Examples
     --------
@@ -310,22 +286,22 @@ def accumulate(
         msg = "y_source needs a p_source to be the labels of"
         raise InvalidInput(msg)
     statistics = ShiftStatistics.zero(edges)
-    if p_source is not None:
+    if p_source is not None and len(p_source) > 0:
         source = as_source(p_source, y_source)
         _check_classes(source, edges, "p_source")
         statistics += Arrays(source).total(source_kernel(edges))
-    if p_target is not None:
+    if p_target is not None and len(p_target) > 0:
         target = as_predictions(p_target, labelled=False, name_p="p_target")
         _check_classes(target, edges, "p_target")
         statistics += Arrays(target).total(target_kernel(edges))
     return statistics
 
 
-def _predicted_share(target: Predictions) -> np.ndarray:
-    weight = target.sample_weight
-    if weight is None:
-        return np.asarray(target.matrix.mean(axis=0))
-    return np.asarray(weight @ target.matrix / weight.sum())
+def _weights_of(weights: Any, source: Predictions, target: Predictions) -> ClassWeights:
+    """The weights asked for, and how much of the target is predicted where they are missing."""
+    weight = np.ones(len(target)) if target.sample_weight is None else target.sample_weight
+    share = weight.astype(target.p.dtype) @ target.matrix / weight.sum()
+    return given_weights(weights, source.class_counts, share, source.classes)
 
 
 def _announced(class_weights: ClassWeights) -> ClassWeights:
@@ -335,41 +311,63 @@ def _announced(class_weights: ClassWeights) -> ClassWeights:
     return class_weights
 
 
-def _shifted_result(
+def _labelled(
+    sample: Predictions, events: Events, options: Options, ones: np.ndarray
+) -> CalibrationErrorResult:
+    """The error with labels; a class with NaN in the place of a one is left out."""
+    values, joined, lonely = event_errors(sample, None, events, options, ones)
+    return CalibrationErrorResult(
+        n_source=sample.size,
+        warnings=_lonely_note(lonely),
+        merged_bins=joined,
+        classes=sample.classes,
+        **_averaged(values, events, options, ones),
+    )
+
+
+def _shifted(
     found: tuple[np.ndarray, int, int],
     events: Events,
     options: Options,
     class_weights: ClassWeights,
-    n: float,
-    m: float,
+    sizes: tuple[float, float],
     source: CalibrationErrorResult | None = None,
     classes: tuple[Any, ...] | None = None,
 ) -> CalibrationErrorResult:
-    """Average over the classes that the source holds, and put the answer together."""
+    """The error without labels."""
     values, joined, lonely = found
-    classwise = events.kind == "classwise"
-    if classwise:
-        values = np.where(np.isnan(class_weights.values), np.nan, values)
     return CalibrationErrorResult(
-        estimate=float(np.nanmean(values)),
-        kind=events.kind,
-        norm=options.norm,
-        estimator=options.estimator,
-        n_source=n,
-        n_target=m,
-        per_class=values if classwise else None,
+        n_source=sizes[0],
+        n_target=sizes[1],
         class_weights=class_weights,
         source=source,
         warnings=class_weights.warnings + _lonely_note(lonely),
         merged_bins=joined,
         classes=classes,
+        **_averaged(values, events, options, class_weights.values),
     )
+
+
+def _averaged(
+    values: np.ndarray, events: Events, options: Options, w: np.ndarray
+) -> dict[str, Any]:
+    """The mean over the events whose class has a weight, and what was asked."""
+    classwise = events.kind == "classwise"
+    if classwise:
+        values = np.where(np.isnan(w), np.nan, values)
+    return {
+        "estimate": float(np.nanmean(values)),
+        "per_class": values if classwise else None,
+        "kind": events.kind,
+        "norm": options.norm,
+        "estimator": options.estimator,
+    }
 
 
 def _lonely_note(lonely: int) -> tuple[str, ...]:
     if lonely == 0:
         return ()
-    return (f"{lonely} rows have no neighbour within the bandwidth; their nearest stood in",)
+    return (f"{lonely} rows have too few neighbours within the bandwidth; their nearest stood in",)
 
 
 def _class_counts(statistics: ShiftStatistics) -> np.ndarray:
@@ -385,3 +383,4 @@ def _check_classes(predictions: Predictions, edges: BinEdges, name: str) -> None
             f"it has {predictions.n_classes}, the edges {edges.events.n_classes}"
         )
         raise InvalidInput(msg)
+    check_same_names(predictions.classes, edges.classes, (name, "the edges"))

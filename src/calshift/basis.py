@@ -33,11 +33,12 @@ def knots(
     """Bins at which the knots stand: even steps in t, longer where either sample is thin."""
     few = len(t) <= hats  # a handful of distinct scores: each is its own knot
     step = 0.0 if few else (t[-1] - t[0]) / (hats - 1) * (1 - 1e-9)
+    least = 2.0 if few else LEAST_COUNT
     source_upto, target_upto = np.cumsum(source_count), np.cumsum(target_count)
 
     def apart(a: int, b: int, distance: float) -> bool:
         rows = min(source_upto[b] - source_upto[a], target_upto[b] - target_upto[a])
-        return bool(t[b] - t[a] >= distance and t[b] > t[a] and rows >= LEAST_COUNT)
+        return bool(t[b] - t[a] >= distance and t[b] > t[a] and rows >= least)
 
     last, chosen = len(t) - 1, [0]
     for b in range(1, last + 1):

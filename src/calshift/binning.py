@@ -14,7 +14,7 @@ from calshift.events import Events
 from calshift.frozen import Frozen
 from calshift.predictions import Predictions
 
-FINE_BINS = 256  # of bins="auto": fine enough that hats on them are hats on the scores
+FINE_BINS = 256  # of bins="auto": fine enough that hats on them stand for hats on the scores
 BINNINGS = ("mass", "width")
 
 
@@ -29,6 +29,7 @@ class BinEdges(Frozen):
     which: tuple[int, ...]
     inner: tuple[np.ndarray, ...]
     smooth: bool
+    classes: tuple[Any, ...] | None = None
 
     @property
     def max_bins(self) -> int:
@@ -36,8 +37,14 @@ class BinEdges(Frozen):
         return max(len(edges) for edges in self.inner) + 1
 
     def locate(self, k: int, score: np.ndarray) -> np.ndarray:
-        """Bin of each score under the k-th event held: a bin holds its lower edge."""
-        return np.searchsorted(self.inner[k], score, side="right")
+        """Bin of each score under the k-th event held: a bin holds its lower edge.
+
+        Both are compared in the coarser of their precisions, or equal scores would part.
+        """
+        inner = self.inner[k]
+        coarser = min(inner.dtype, score.dtype, key=lambda dtype: dtype.itemsize)
+        inner, score = inner.astype(coarser, copy=False), score.astype(coarser, copy=False)
+        return np.searchsorted(inner, score, side="right")
 
     def split(self, cells: int = 2_000_000) -> Iterator[BinEdges]:
         """Parts with fewer events, so that counts per (event, bin, stratum) stay small."""
@@ -45,7 +52,9 @@ class BinEdges(Frozen):
         step = max(1, cells // (self.max_bins * strata))
         for start in range(0, len(self.which), step):
             part = slice(start, start + step)
-            yield BinEdges(self.events, self.which[part], self.inner[part], self.smooth)
+            yield BinEdges(
+                self.events, self.which[part], self.inner[part], self.smooth, self.classes
+            )
 
     def __len__(self) -> int:
         return len(self.inner)
@@ -79,7 +88,7 @@ def find_edges(target: Predictions, events: Events, bins: Any, binning: str = "m
         ]
     else:
         inner = _fixed_edges(bins, events.count)
-    return BinEdges(events, tuple(range(events.count)), tuple(inner), smooth)
+    return BinEdges(events, tuple(range(events.count)), tuple(inner), smooth, target.classes)
 
 
 def equal_mass_edges(score: np.ndarray, weight: np.ndarray | None, bins: int) -> np.ndarray:

@@ -18,7 +18,7 @@ def is_number(value: Any) -> bool:
     """One real number, of Python or numpy; True and False are none."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool | complex)
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def checked_whole(value: Any, name: str, least: int) -> int:
@@ -117,6 +117,18 @@ def checked_classes(classes: Any, K: int) -> tuple[Any, ...] | None:
     return names
 
 
+def check_same_names(
+    a: tuple[Any, ...] | None, b: tuple[Any, ...] | None, where: tuple[str, str]
+) -> None:
+    """Two samples that both name their classes must name the same ones in one order."""
+    if a is not None and b is not None and a != b:
+        msg = (
+            f"{where[0]} and {where[1]} must name the same classes in the same order; "
+            f"got {shown(a)} and {shown(b)}: reorder one of them"
+        )
+        raise InvalidInput(msg)
+
+
 def checked_labels(
     y: np.ndarray, n: int, K: int, classes: tuple[Any, ...] | None, name: str
 ) -> np.ndarray:
@@ -125,6 +137,8 @@ def checked_labels(
         hint = ": one-hot labels? use y.argmax(axis=1)" if y.ndim == 2 else ""
         msg = f"{name} must have one label a row, shape ({n},); got {y.shape}{hint}"
         raise InvalidInput(msg)
+    if classes is not None and all(_is_digits(label) for label in classes):
+        classes = tuple(int(label) for label in classes)  # columns of files have no other names
     if _are_names(y, classes):
         return _codes(y, classes, name)
     if y.dtype.kind not in "iub":
@@ -135,6 +149,10 @@ def checked_labels(
         msg = f"{name} must be labels 0..{K - 1}; row {row} is {y[row]}"
         raise InvalidInput(msg)
     return y.astype(np.intp, copy=False)
+
+
+def _is_digits(label: Any) -> bool:
+    return isinstance(label, str) and label.isascii() and label.isdigit()
 
 
 def _are_names(y: np.ndarray, classes: tuple[Any, ...] | None) -> bool:

@@ -15,6 +15,8 @@ from calshift.events import Events
 from calshift.predictions import Predictions
 from calshift.results import ReliabilityCurve
 
+MOST_SCORES = 4_000_000  # sorted for the edges of a pooled curve; beyond it evenly spaced rows
+
 
 def curve_of(
     source: Predictions,
@@ -25,10 +27,19 @@ def curve_of(
     bins: Any,
 ) -> ReliabilityCurve:
     """The curve of the target, or of the labelled source where there is none."""
-    edges, least = _edges(source, target or source, events, label, bins)
-    points = reliability(gathered(source, target, edges), class_weights, least)
-    label = None if label is None else int(label)  # a plain number, for JSON
-    return ReliabilityCurve(*points, kind=events.kind, label=label, shifted=target is not None)
+    at = source if target is None else target
+    edges, least = _edges(source, at, events, label, bins)
+    parts = (gathered(source, target, part) for part in edges.split())
+    score, frequency, mass, starts = reliability(parts, class_weights, least)
+    return ReliabilityCurve(
+        score,
+        frequency,
+        mass,
+        edges[0][starts[1:] - 1],
+        kind=events.kind,
+        label=None if label is None else int(label),  # a plain number, for JSON
+        shifted=target is not None,
+    )
 
 
 def _edges(
@@ -43,8 +54,9 @@ def _edges(
         )
         raise InvalidInput(msg)
     which = tuple(range(events.count)) if label is None else (label,)
-    score = np.concatenate([events.score(at, event) for event in which])
-    weight = None if at.sample_weight is None else np.tile(at.sample_weight, len(which))
+    step = -(-len(at) * len(which) // MOST_SCORES)  # edges of a pooled curve need not be exact
+    score = np.concatenate([events.score(at, event)[::step] for event in which])
+    weight = None if at.sample_weight is None else np.tile(at.sample_weight[::step], len(which))
     if isinstance(bins, str) and bins == "auto":
         inner, least = fine_edges(score, weight, planned_hats(source.size, at.size)), LEAST_COUNT
     else:

@@ -42,7 +42,8 @@ def event_errors(
     if options.kernel is not None:
         values, lonely = _smoothed(source, target, events, options, class_weights)
         return values, 0, lonely
-    edges = find_edges(target or source, events, options.bins, options.binning)
+    at = source if target is None else target
+    edges = find_edges(at, events, options.bins, options.binning)
     parts = [
         _binned(source, target, part, options, np.nan_to_num(class_weights))
         for part in edges.split()

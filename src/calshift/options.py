@@ -44,7 +44,13 @@ class Options:
         ):
             msg = f'bandwidth must be "auto" or from {low:g} to {high:g}; got {self.bandwidth!r}'
             raise InvalidInput(msg)
-        if self.estimator == "paper" and isinstance(self.bins, str) and self.bins == "auto":
-            object.__setattr__(self, "bins", PAPER_BINS)
         if self.kind == "canonical" and self.kernel is None:
             object.__setattr__(self, "kernel", "triweight")
+        if self.kernel is None and not automatic:
+            msg = f"bandwidth={self.bandwidth!r} needs a kernel; bins have none"
+            raise InvalidInput(msg)
+        if self.kernel is not None and not (isinstance(self.bins, str) and self.bins == "auto"):
+            msg = f"bins={self.bins!r} and a kernel exclude each other (canonical has a kernel)"
+            raise InvalidInput(msg)
+        if self.estimator == "paper" and isinstance(self.bins, str) and self.bins == "auto":
+            object.__setattr__(self, "bins", PAPER_BINS)

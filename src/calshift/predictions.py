@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from calshift.checks import (
+    check_same_names,
     checked_classes,
     checked_labels,
     checked_probabilities,
     checked_weight,
-    shown,
 )
 from calshift.conversion import to_numpy
 from calshift.errors import InvalidInput
@@ -151,13 +151,7 @@ def as_pair(p_source: Any, y_source: Any, p_target: Any) -> tuple[Predictions, P
             f"p_source has {source.n_classes}, p_target has {target.n_classes}"
         )
         raise InvalidInput(msg)
-    named = source.classes is not None and target.classes is not None
-    if named and source.classes != target.classes:
-        msg = (
-            "p_source and p_target must name the same classes in the same order; "
-            f"got {shown(source.classes)} and {shown(target.classes)}: reorder one of them"
-        )
-        raise InvalidInput(msg)
+    check_same_names(source.classes, target.classes, ("p_source", "p_target"))
     if np.count_nonzero(source.class_counts) < 2:
         msg = (
             "y_source must hold at least two classes: with one, nothing tells how the mix "

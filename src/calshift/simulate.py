@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from calshift.checks import checked_whole
 from calshift.conversion import softmax
 from calshift.errors import InvalidInput
 
@@ -121,23 +122,22 @@ class GaussianSimulation:
 
     def source(self, n: int, rng: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """n source predictions and labels."""
-        likelihood, y = self._draw(n, "source", rng)
-        return self._predict(likelihood), y
+        return self.draw(n, "source", rng)[:2]
 
     def target(self, n: int, rng: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """n target predictions and labels."""
-        likelihood, y = self._draw(n, "target", rng)
-        return self._predict(likelihood), y
+        return self.draw(n, "target", rng)[:2]
 
-    def _draw(self, n: int, domain: str, rng: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Log-likelihood of each class (up to a constant) and the labels."""
+    def draw(
+        self, n: int, domain: str = "target", rng: Any = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """n predictions, labels, and the true posteriors P(y | x) in that domain."""
         rng = np.random.default_rng(rng)
         y = rng.choice(self.n_classes, n, p=self.prior(domain))
         x = self.means[y] + rng.normal(size=(n, self.dimensions))
-        return x @ self.means.T - (self.means**2).sum(axis=1) / 2, y
-
-    def _predict(self, likelihood: np.ndarray) -> np.ndarray:
-        return softmax((likelihood + np.log(self.prior("source"))) / self.temperature)
+        likelihood = x @ self.means.T - (self.means**2).sum(axis=1) / 2
+        p = softmax((likelihood + np.log(self.prior("source"))) / self.temperature)
+        return p, y, softmax(likelihood + np.log(self.prior(domain)))
 
     def true_error(
         self, norm: float = 2, domain: str = "target", rows: int = 1_000_000, rng: Any = 0
@@ -147,13 +147,17 @@ class GaussianSimulation:
         Rows are sorted by score and cut in groups of 1000, in which the posterior less the score
         averages to E[Y | f] - f; for p = 2 the little noise that is left is subtracted.
         """
-        likelihood, _ = self._draw(rows, domain, rng)
-        posterior, p = softmax(likelihood + np.log(self.prior(domain))), self._predict(likelihood)
+        if checked_whole(rows, "rows", 10_000) % 10_000:
+            msg = f"rows must be a multiple of 10 000; got {rows}"
+            raise InvalidInput(msg)
+        rng = np.random.default_rng(rng)
+        blocks = [self.draw(10_000, domain, rng) for _ in range(rows // 10_000)]
+        score = np.concatenate([p.astype(np.float32) for p, _, _ in blocks])
+        gap = np.concatenate([(posterior - p).astype(np.float32) for p, _, posterior in blocks])
         errors = []
         for c in range(self.n_classes):
-            order = np.argsort(p[:, c])
-            gaps = (posterior[order, c] - p[order, c])[: rows // 1000 * 1000].reshape(-1, 1000)
-            mean, noise = gaps.mean(axis=1), gaps.var(axis=1, ddof=1) / gaps.shape[1]
+            groups = gap[np.argsort(score[:, c]), c].astype(float).reshape(-1, 1000)
+            mean, noise = groups.mean(axis=1), groups.var(axis=1, ddof=1) / 1000
             errors.append(np.mean(mean**2 - noise if norm == 2 else np.abs(mean) ** norm))
         return float(np.mean(errors))
 

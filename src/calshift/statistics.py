@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,12 @@ class ShiftStatistics(Frozen):
 
     @staticmethod
     def zero(edges: BinEdges) -> ShiftStatistics:
-        """The empty sum."""
+        """The empty sum; it takes no memory, nor time to add."""
         shape = (3, len(edges), edges.max_bins)
         strata = len(edges.events.stratum_label)
-        return ShiftStatistics(edges, np.zeros((*shape, strata)), np.zeros(shape))
+        nothing = np.zeros(())
+        source, target = np.broadcast_to(nothing, (*shape, strata)), np.broadcast_to(nothing, shape)
+        return ShiftStatistics(edges, source, target)
 
     @property
     def size_source(self) -> float:
@@ -65,13 +67,21 @@ class ShiftStatistics(Frozen):
         if self.edges is not other.edges and self.edges != other.edges:
             msg = "statistics add up only on the same edges: make them once with bin_edges"
             raise InvalidInput(msg)
-        return ShiftStatistics(self.edges, self.source + other.source, self.target + other.target)
+        source, target = _sum(self.source, other.source), _sum(self.target, other.target)
+        return ShiftStatistics(self.edges, source, target)
 
     __radd__ = __add__
 
     def __repr__(self) -> str:
         sizes = f"{self.size_source:g} source rows, {self.size_target:g} target rows"
         return f"ShiftStatistics({sizes}, {self.edges!r})"
+
+
+def _sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a + b, skipping the zero that `ShiftStatistics.zero` spreads without memory."""
+    if not any(a.strides):
+        return b
+    return np.asarray(a + b) if any(b.strides) else a
 
 
 def source_kernel(edges: BinEdges) -> Kernel:
@@ -85,14 +95,13 @@ def source_kernel(edges: BinEdges) -> Kernel:
             score = edges.events.score(batch, event)
             cell = edges.locate(k, score) * strata + stratum
             source[:, k] = moments(cell, score, batch.sample_weight, source[0, k].shape)
-        return ShiftStatistics(edges, source, np.zeros(source.shape[:3]))
+        return replace(ShiftStatistics.zero(edges), source=source)
 
     return kernel
 
 
 def target_kernel(edges: BinEdges) -> Kernel:
     """Rows -> their share of the target sums."""
-    strata = len(edges.events.stratum_label)
 
     def kernel(batch: Predictions) -> ShiftStatistics:
         target = np.zeros((3, len(edges), edges.max_bins))
@@ -100,7 +109,7 @@ def target_kernel(edges: BinEdges) -> Kernel:
             score = edges.events.score(batch, event)
             cell = edges.locate(k, score)
             target[:, k] = moments(cell, score, batch.sample_weight, target[0, k].shape)
-        return ShiftStatistics(edges, np.zeros((*target.shape, strata)), target)
+        return replace(ShiftStatistics.zero(edges), target=target)
 
     return kernel
 

@@ -102,10 +102,7 @@ def test_chunks_in_any_number_and_order_are_the_whole(kind, bins, seed, cuts):
     edges = calshift.bin_edges(q, kind=kind, bins=bins)
     bounds = [0, *sorted(cuts), len(p)]
     chunks = [
-        calshift.accumulate(p[a:b], y[a:b], edges=edges)
-        if b > a
-        else calshift.accumulate(edges=edges)
-        for a, b in itertools.pairwise(bounds)
+        calshift.accumulate(p[a:b], y[a:b], edges=edges) for a, b in itertools.pairwise(bounds)
     ]
     chunks += [calshift.accumulate(p_target=q[k::2], edges=edges) for k in (0, 1)]
     order = np.random.default_rng(seed).permutation(len(chunks))
@@ -144,6 +141,40 @@ def test_oracle_weights_converge_to_the_labelled_target_value(estimator):
     w = calshift.weights_from_labels(y, z)
     with_labels = calshift.calibration_error(q, z, estimator=estimator).estimate
     assert abs(free(p, y, q, w, estimator=estimator) - with_labels) < 4 * 0.0005
+
+
+def test_canonical_bandwidth_knows_neither_order_nor_copies():
+    """More points than the likelihood is taken at, and rows of several copies."""
+    p, y, q, w = pair(11, "canonical", n=300, m=1300)
+    order = np.random.default_rng(0).permutation(len(q))
+    drawn = free(p, y, q, w, kind="canonical")
+    assert free(p, y, q[order], w, kind="canonical") == pytest.approx(drawn, rel=1e-9)
+    copies = np.random.default_rng(1).integers(1, 3, len(q))
+    weighted = free(p, y, Predictions(q, sample_weight=copies), w, kind="canonical")
+    repeated = free(p, y, np.repeat(q, copies, axis=0), w, kind="canonical")
+    assert weighted == pytest.approx(repeated, rel=1e-9)
+
+
+def test_the_papers_estimator_has_no_smooth_basis():
+    p, y, q, w = pair(1, "classwise")
+    sums = calshift.accumulate(p, y, q, edges=calshift.bin_edges(q))
+    with pytest.raises(calshift.InvalidInput, match="bins=15"):
+        calshift.target_calibration_error_from(sums, weights=w, estimator="paper")
+
+
+def test_equal_scores_stay_together_across_precisions():
+    p, y, q, w = pair(6, "binary", tied=True)
+    same = free(p, y, q, w, bins=8)
+    for source, target in ((p.astype("f4"), q), (p, q.astype("f4")), (p.astype("f4"),) * 2):
+        target = q.astype("f4") if target.shape != q.shape else target
+        assert free(source, y, target, w, bins=8) == pytest.approx(same, rel=1e-5)
+
+
+def test_empty_batches_add_nothing():
+    p, y, q, _ = pair(1, "classwise")
+    edges = calshift.bin_edges(q, bins=4)
+    sums = calshift.accumulate(p, y, q, edges=edges)
+    assert sums + calshift.accumulate(p[:0], y[:0], q[:0], edges=edges) == sums
 
 
 def test_row_blocks_of_the_engine_do_not_change_the_sums():

@@ -353,7 +353,8 @@ def kernel_terms(kind, name, h, p, y, p_target=None, w=None):
     """For every event a list over target rows j of lists over components c of (g_jc, s_jc^2).
 
     a_ji = w_i k(f_j, f_i) / sum_i w_i k(f_j, f_i), u_i = event_i - f_i, g_jc = sum_i a_ji u_ic,
-    s_jc^2 = sum_i a_ji^2 (e^2 - 2 g_jc e) / (1 - a_ji) with e = u_ic - g_jc
+    s_jc^2 = sum_i a_ji^2 e^2 / (1 - 2 a_ji + S_j) - 2 g_jc (r - r0), e = u_ic - g_jc,
+    S_j = sum_i a_ji^2, r = sum_i a_ji^2 e / (1 - a_ji), and r0 the same with all weights 1
     """
     kernel = KERNELS[name](h)
     weight = [1.0] * len(y) if w is None else [w[label] for label in y]
@@ -367,15 +368,20 @@ def kernel_terms(kind, name, h, p, y, p_target=None, w=None):
             k = [weight[i] * kernel(at, place[i]) for i in range(n)]
             total = sum(k)
             a = [k_i / total for k_i in k]
+            plain = [kernel(at, place[i]) if weight[i] > 0 else 0.0 for i in range(n)]
+            a0 = [k_i / sum(plain) for k_i in plain]
+            S = sum(a_i**2 for a_i in a)
             of_row = []
             for c in range(len(event[0])):
                 u = [event[i][c] - forecast[i][c] for i in range(n)]
                 g = sum(a[i] * u[i] for i in range(n))
-                s2 = 0.0
+                g0 = sum(a0[i] * u[i] for i in range(n))
+                spread = lean = 0.0
                 for i in range(n):
-                    e = u[i] - g
-                    s2 += a[i] ** 2 * (e**2 - 2 * g * e) / (1 - a[i])
-                of_row.append((g, s2))
+                    spread += a[i] ** 2 * (u[i] - g) ** 2 / (1 - 2 * a[i] + S)
+                    lean += a[i] ** 2 * (u[i] - g) / (1 - a[i])
+                    lean -= a0[i] ** 2 * (u[i] - g0) / (1 - a0[i])
+                of_row.append((g, spread - 2 * g * lean))
             of_event.append(of_row)
         terms.append(of_event)
     return terms

@@ -12,6 +12,7 @@ X X', g = X' alpha the fitted residual and P_b the target's share of bin b:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,7 +78,7 @@ def from_statistics(
     for k in range(len(statistics.edges)):
         cells = event_cells(statistics, k, class_weights)
         if statistics.edges.smooth:
-            fit, dropped = fit_hats(cells, lower_edges(statistics, k))
+            fit, dropped = fit_hats(cells, np.concatenate([[0.0], statistics.edges[k]]))
         else:
             starts = joined(cells.target_count, cells.rows @ (cells.weight > 0))
             dropped = len(cells.rows) - len(starts)
@@ -101,10 +102,6 @@ def event_cells(statistics: ShiftStatistics, k: int, class_weights: np.ndarray) 
         target_count=statistics.target[0, k, :bins],
         target_score=statistics.target[1, k, :bins],
     )
-
-
-def lower_edges(statistics: ShiftStatistics, k: int) -> np.ndarray:
-    return np.concatenate([[0.0], statistics.edges[k]])
 
 
 def fit_bins(cells: Cells) -> Fit:
@@ -169,22 +166,21 @@ def noise(cells: Cells, fit: Fit) -> np.ndarray:
 
 
 def reliability(
-    statistics: ShiftStatistics, class_weights: np.ndarray, least: float
+    parts: Iterable[ShiftStatistics], class_weights: np.ndarray, least: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Mean score, frequency, share and inner edges of the bins, pooled over the events held.
+    """Mean score, frequency, share and first bin of each group of bins, pooled over all events.
 
     The frequency of a bin is the target's mean score plus the source's weighted mean residual.
     """
-    each = [event_cells(statistics, k, class_weights) for k in range(len(statistics.edges))]
-    rows = np.sum([cells.rows @ (cells.weight > 0) for cells in each], axis=0)
-    mass = np.sum([cells.rows @ cells.weight for cells in each], axis=0)
-    residual = np.sum([cells.residual @ cells.weight for cells in each], axis=0)
-    count = np.sum([cells.target_count for cells in each], axis=0)
-    score = np.sum([cells.target_score for cells in each], axis=0)
-    starts = joined(count, rows, least=least)
-    mass, residual, count, score = (
-        np.add.reduceat(sums, starts) for sums in (mass, residual, count, score)
-    )
+    sums: np.ndarray | int = 0
+    for statistics in parts:
+        for k in range(len(statistics.edges)):
+            cells = event_cells(statistics, k, class_weights)
+            source = [cells.rows @ (cells.weight > 0), cells.rows @ cells.weight]
+            residual = cells.residual @ cells.weight
+            sums = sums + np.stack([*source, residual, cells.target_count, cells.target_score])
+    assert isinstance(sums, np.ndarray)
+    starts = joined(sums[3], sums[0], least=least)
+    _, mass, residual, count, score = np.add.reduceat(sums, starts, axis=1)
     mean = score / count
-    frequency = np.clip(mean + residual / mass, 0.0, 1.0)
-    return mean, frequency, count / count.sum(), statistics.edges[0][starts[1:] - 1]
+    return mean, np.clip(mean + residual / mass, 0.0, 1.0), count / count.sum(), starts

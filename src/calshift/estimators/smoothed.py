@@ -1,9 +1,10 @@
 """Kernel estimators, pair by pair: canonical error, and the other kinds on the line.
 
     paper:       R_j = [ (1/n) sum_i k_ji w_i y_i ] / [ 1/(m-1) sum_{i != j} k_ji ]
-    plug-in:     g_j = sum_i a_ji u_i,     a_ji = w_i k_ji / sum_i w_i k_ji,  u_i = y_i - f_i
-    debiased:    g_j freed of s_j^2 = sum_i a_ji^2 [ e_ji^2 - 2 g_j e_ji ] / (1 - a_ji),
-                 e_ji = u_i - g_j
+    plug-in:     g_j = sum_i a_ji u_i,     a_ji = w_i k_ji / sum_i w_i k_ji,     u_i = y_i - f_i
+    debiased:    g_j freed of s_j^2 = sum_i a_ji^2 e_ji^2 / (1 - 2 a_ji + S_j) - 2 g_j (r_j - r0_j),
+                 e_ji = u_i - g_j,     S_j = sum_i a_ji^2,     r_j = sum_i a_ji^2 e_ji / (1 - a_ji),
+                 r0_j: the same with all weights 1
 
 Each coordinate of a vector is treated alone and |.|^p is summed over them. (docs/mathematics.md 3)
 """
@@ -11,6 +12,7 @@ Each coordinate of a vector is treated alone and |.|^p is summed over them. (doc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -37,6 +39,12 @@ class Sample:
     score: np.ndarray
     outcome: np.ndarray | None
     weight: np.ndarray
+
+    @cached_property
+    def residual(self) -> np.ndarray:
+        """u = outcome - score."""
+        assert self.outcome is not None
+        return np.asarray(self.outcome - self.score)
 
 
 def smoothed_error(
@@ -70,17 +78,30 @@ def _self_normalised(
     source: Sample, at: Sample, block: slice, class_weight: np.ndarray, k: LogKernel, h: float
 ) -> tuple[tuple[np.ndarray, np.ndarray], int]:
     """(g_j, s_j^2) of a block."""
-    assert source.outcome is not None
     mass = source.weight * class_weight
-    log = _weighed(k(at.points[block], source.points, h), mass)
-    lonely = _reach_nearest(log, at.points[block], source.points, mass)
-    a, _ = normalised(log)
+    log = k(at.points[block], source.points, h)
+    log[:, mass == 0] = -np.inf
+    lonely = _reach_nearest(log, at.points[block], source.points, mass, least=2)
+    a, _ = normalised(_weighed(log.copy(), mass))
     single = a / np.maximum(source.weight, 1.0)  # of one unit where a row counts several times
-    u = source.outcome - source.score
-    g = a @ u
-    q = a * single / np.maximum(1 - single, SMALLEST_GAP)
-    variance = q @ u**2 - 4 * g * (q @ u) + 3 * g**2 * q.sum(axis=1, keepdims=True)
+    g = a @ source.residual
+    S = (a * single).sum(axis=1, keepdims=True)
+    q = a * single / np.maximum(1 - 2 * single + S, SMALLEST_GAP)
+    square = q @ source.residual**2 - 2 * g * (q @ source.residual)
+    variance = square + g**2 * q.sum(axis=1, keepdims=True)
+    used = class_weight[mass > 0]
+    if used.min() < used.max():  # w depends on the label, so the ratio has a bias of its own
+        plain, _ = normalised(_weighed(log, source.weight))
+        lean = _lean(a, g, source) - _lean(plain, plain @ source.residual, source)
+        variance = variance - 2 * g * lean
     return (g, variance), lonely
+
+
+def _lean(a: np.ndarray, g: np.ndarray, source: Sample) -> np.ndarray:
+    """r_j = sum_i a_ji^2 e_ji / (1 - a_ji): minus the bias of a ratio with these weights."""
+    single = a / np.maximum(source.weight, 1.0)
+    q = a * single / np.maximum(1 - single, SMALLEST_GAP)
+    return np.asarray(q @ source.residual - g * q.sum(axis=1, keepdims=True))
 
 
 def _paper_ratio(
@@ -128,9 +149,10 @@ def _reach_nearest(
     centres: np.ndarray,
     mass: np.ndarray,
     own: np.ndarray | None = None,
+    least: int = 1,
 ) -> int:
-    """Rows that reach nobody take their nearest points, in place; how many there were."""
-    lonely = np.flatnonzero(~np.isfinite(log).any(axis=1))
+    """Rows that reach fewer than ``least`` points take their nearest, in place; how many did."""
+    lonely = np.flatnonzero(np.isfinite(log).sum(axis=1) < least)
     usable = np.flatnonzero(mass > 0)
     for row in lonely:
         others = usable if own is None or mass[own[row]] > 1 else usable[usable != own[row]]

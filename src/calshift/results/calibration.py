@@ -74,6 +74,8 @@ class CalibrationErrorResult(Frozen):
 
     def __str__(self) -> str:
         notes = noted(self.warnings)
+        if self.merged_bins:
+            notes.append(f"{self.merged_bins} bins or knots had too few rows and were joined")
         return "\n".join([self._head(), *self._totals(), *self._class_table(), *notes])
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ TOLERATED_MASS = 0.05  # by which sum pi w may miss 1 without a word
 
 
 def given_weights(
-    weights: Any, source_counts: np.ndarray, predicted: np.ndarray | None = None
+    weights: Any,
+    source_counts: np.ndarray,
+    predicted: np.ndarray | None = None,
+    classes: tuple[Any, ...] | None = None,
 ) -> ClassWeights:
-    """A vector, checked and used as it is, or a ClassWeights for the same classes.
+    """A vector, checked and used as it is, or a ClassWeights, fitted to this source.
 
     ``predicted`` is the target's mean prediction, to tell how much mass an unseen class takes.
     """
@@ -32,10 +36,23 @@ def given_weights(
     if values.shape != (K,):
         msg = f"weights must be {K} numbers, one a class; got shape {values.shape}"
         raise InvalidInput(msg)
-    checked = _from_values(values.astype(float), source_counts, predicted)
-    if known and np.array_equal(np.isnan(values), np.isnan(checked.values)):
-        return weights  # type: ignore[no-any-return]
-    return checked
+    checked = _from_values(values.astype(float), source_counts, predicted, classes)
+    return _refitted(weights, checked) if known else checked
+
+
+def _refitted(weights: ClassWeights, checked: ClassWeights) -> ClassWeights:
+    """The same weights beside this source's shares, size and reasons for doubt."""
+    unseen = np.isnan(weights.values)
+    news = checked.warnings
+    if np.array_equal(unseen, np.isnan(checked.values)) and unseen.any():
+        news = news[1:]  # their own warning about the missing classes says more
+    return replace(
+        weights,
+        values=checked.values,
+        prior_source=checked.prior_source,
+        n_source=checked.n_source,
+        warnings=tuple(dict.fromkeys(weights.warnings + news)),
+    )
 
 
 def weights_from_counts(source_counts: np.ndarray, target_counts: np.ndarray) -> ClassWeights:
@@ -57,7 +74,10 @@ def weights_from_counts(source_counts: np.ndarray, target_counts: np.ndarray) ->
 
 
 def _from_values(
-    values: np.ndarray, source_counts: np.ndarray, predicted: np.ndarray | None
+    values: np.ndarray,
+    source_counts: np.ndarray,
+    predicted: np.ndarray | None,
+    classes: tuple[Any, ...] | None,
 ) -> ClassWeights:
     prior = source_counts / source_counts.sum()
     seen = prior > 0
@@ -70,19 +90,24 @@ def _from_values(
     if not 0 < mass < np.inf:
         msg = "weights must be positive for some class that the source holds, and finite in sum"
         raise InvalidInput(msg)
-    notes = _notes(mass, seen, predicted)
+    notes = _notes(mass, seen, predicted, classes)
     values = np.where(seen, values, np.nan)
     target = np.where(seen, prior * np.nan_to_num(values), 0.0) / mass
     return ClassWeights(values, prior, target, float(source_counts.sum()), "given", notes)
 
 
-def _notes(mass: float, seen: np.ndarray, predicted: np.ndarray | None) -> tuple[str, ...]:
+def _notes(
+    mass: float,
+    seen: np.ndarray,
+    predicted: np.ndarray | None,
+    classes: tuple[Any, ...] | None,
+) -> tuple[str, ...]:
     notes = []
     if not seen.all():
         share = (
             "" if predicted is None else f", to which predictions give {predicted[~seen].sum():.1%}"
         )
-        missing = names(np.flatnonzero(~seen))
+        missing = names(np.flatnonzero(~seen), classes)
         notes.append(f"the source lacks {missing}{share}: left out, calibration unknown there")
     if abs(mass - 1) > TOLERATED_MASS:
         notes.append(
@@ -91,13 +116,13 @@ def _notes(mass: float, seen: np.ndarray, predicted: np.ndarray | None) -> tuple
     return tuple(notes)
 
 
-def names(classes: np.ndarray, most: int = 10) -> str:
+def names(which: np.ndarray, classes: tuple[Any, ...] | None = None, most: int = 10) -> str:
     """'class 3', 'classes 3, 5 and 9', or the first ten and how many more."""
-    shown = [str(int(c)) for c in classes[:most]]
-    if len(classes) == 1:
+    shown = [str(int(c) if classes is None else classes[c]) for c in which[:most]]
+    if len(which) == 1:
         return f"class {shown[0]}"
-    if len(classes) > most:
-        return f"classes {', '.join(shown)} and {len(classes) - most} more"
+    if len(which) > most:
+        return f"classes {', '.join(shown)} and {len(which) - most} more"
     return f"classes {', '.join(shown[:-1])} and {shown[-1]}"
 
 
