@@ -12,7 +12,7 @@ from calshift.binning import unit_arcsin
 
 HATS_SCALE, HATS_POWER = 2.2, 0.25  # hats planned: 10 at 500 rows, 22 at 10 000
 LEAST_HATS = 3
-LEAST_COUNT = 10.0  # source and target rows between two knots
+LEAST_COUNT = 5.0  # source and target rows between two knots
 
 
 def planned_hats(n: float, m: float) -> int:

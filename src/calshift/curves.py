@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift.basis import LEAST_COUNT, planned_hats
+from calshift.basis import planned_hats
 from calshift.binning import BinEdges, find_edges, fine_edges
 from calshift.errors import InvalidInput
 from calshift.estimation import gathered
@@ -15,6 +15,7 @@ from calshift.events import Events
 from calshift.predictions import Predictions
 from calshift.results import ReliabilityCurve
 
+LEAST_ROWS = 10.0  # of a bin under bins="auto": a point worth drawing
 MOST_SCORES = 4_000_000  # sorted for the edges of a pooled curve; beyond it evenly spaced rows
 
 
@@ -58,7 +59,7 @@ def _edges(
     score = np.concatenate([events.score(at, event)[::step] for event in which])
     weight = None if at.sample_weight is None else np.tile(at.sample_weight[::step], len(which))
     if isinstance(bins, str) and bins == "auto":
-        inner, least = fine_edges(score, weight, planned_hats(source.size, at.size)), LEAST_COUNT
+        inner, least = fine_edges(score, weight, planned_hats(source.size, at.size)), LEAST_ROWS
     else:
         pooled = Predictions(score, sample_weight=weight)
         inner, least = find_edges(pooled, Events("binary", 2), bins)[0], 2.0

@@ -22,7 +22,7 @@ from calshift.binning import joined
 from calshift.folded import unfolded
 from calshift.statistics import ShiftStatistics
 
-EIGENVALUE_FLOOR = 0.25  # of A relative to M: where the source is this thin, shrink to no error
+EIGENVALUE_FLOOR = 0.5  # of A relative to M: where the source is this thin, shrink to no error
 SMALLEST_GAP = 1e-9  # 1 - l, against rounding when one row carries its bin alone
 
 
