@@ -87,7 +87,7 @@ def gaussian_table(seeds: int) -> None:
     rows = []
     for seed in range(seeds):
         simulation = GaussianSimulation(seed=seed)
-        # three independent draws of the truth, so that its own noise stays out of the quotient
+        # the mean of three draws of the truth: its own noise is small beside the estimates'
         truth = np.array(
             [np.mean([simulation.true_error(norm, rng=k) for k in range(3)]) for norm in (2, 1)]
         )

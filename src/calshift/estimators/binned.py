@@ -13,7 +13,7 @@ X X', g = X' alpha the fitted residual and P_b the target's share of bin b:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,24 +28,32 @@ SMALLEST_GAP = 1e-9  # 1 - l, against rounding when one row carries its bin alon
 
 @dataclass(frozen=True)
 class Cells:
-    """One event's sums: rows, residuals and squared residuals by bin and stratum."""
+    """One event's sums of rows, residuals and squared residuals in each occupied cell."""
 
-    rows: np.ndarray  # (B, S), as are the next two
+    bin: np.ndarray  # (C,), as are the next four; a cell is a bin and a stratum
+    weight: np.ndarray
+    rows: np.ndarray
     residual: np.ndarray
     squared: np.ndarray
-    weight: np.ndarray  # (S,)
     target_count: np.ndarray  # (B,)
     target_score: np.ndarray
 
+    def by_bin(self, values: np.ndarray) -> np.ndarray:
+        """Values of the cells summed in each bin."""
+        return np.bincount(self.bin, values, len(self.target_count))
+
+    def usable_rows(self) -> np.ndarray:
+        """Source rows of positive weight in each bin."""
+        return self.by_bin(self.rows * (self.weight > 0))
+
     def grouped(self, starts: np.ndarray) -> Cells:
         """The same sums on joined bins."""
-
-        def sums(a: np.ndarray) -> np.ndarray:
-            return np.asarray(np.add.reduceat(a, starts))
-
-        rows, residual, squared = sums(self.rows), sums(self.residual), sums(self.squared)
-        count, score = sums(self.target_count), sums(self.target_score)
-        return Cells(rows, residual, squared, self.weight, count, score)
+        return replace(
+            self,
+            bin=np.searchsorted(starts, self.bin, side="right") - 1,
+            target_count=np.add.reduceat(self.target_count, starts),
+            target_score=np.add.reduceat(self.target_score, starts),
+        )
 
 
 @dataclass(frozen=True)
@@ -80,8 +88,8 @@ def from_statistics(
         if statistics.edges.smooth:
             fit, dropped = fit_hats(cells, np.concatenate([[0.0], statistics.edges[k]]))
         else:
-            starts = joined(cells.target_count, cells.rows @ (cells.weight > 0))
-            dropped = len(cells.rows) - len(starts)
+            starts = joined(cells.target_count, cells.usable_rows())
+            dropped = len(cells.target_count) - len(starts)
             cells = cells.grouped(starts)
             fit = fit_bins(cells)
         values[k] = event_error(cells, fit, norm, debias)
@@ -93,12 +101,15 @@ def event_cells(statistics: ShiftStatistics, k: int, class_weights: np.ndarray) 
     """Sums of u = outcome - score over the cells of the k-th event held."""
     events, bins = statistics.edges.events, len(statistics.edges[k]) + 1
     outcome = events.stratum_outcome(statistics.edges.which[k])
-    count, score, square = statistics.source[:, k, :bins]
+    b, stratum = np.nonzero(statistics.source[0, k, :bins])
+    count, score, square = statistics.source[:, k, b, stratum]
+    true = outcome[stratum]
     return Cells(
+        bin=b,
+        weight=class_weights[events.stratum_label][stratum],
         rows=count,
-        residual=outcome * count - score,
-        squared=outcome * (count - 2 * score) + square,
-        weight=class_weights[events.stratum_label],
+        residual=true * count - score,
+        squared=true * (count - 2 * score) + square,
         target_count=statistics.target[0, k, :bins],
         target_score=statistics.target[1, k, :bins],
     )
@@ -106,20 +117,20 @@ def event_cells(statistics: ShiftStatistics, k: int, class_weights: np.ndarray) 
 
 def fit_bins(cells: Cells) -> Fit:
     """alpha_b = sum w u / W_b."""
-    inverse = 1 / (cells.rows @ cells.weight)
-    return Fit(None, inverse, (cells.residual @ cells.weight) * inverse, inverse)
+    inverse = 1 / cells.by_bin(cells.rows * cells.weight)
+    return Fit(None, inverse, cells.by_bin(cells.residual * cells.weight) * inverse, inverse)
 
 
 def fit_hats(cells: Cells, lower: np.ndarray) -> tuple[Fit, int]:
     """Weighted least squares on hats; also how many of the planned hats had too few rows."""
-    source_count, target_count = cells.rows.sum(axis=1), cells.target_count
+    source_count, target_count = cells.by_bin(cells.rows), cells.target_count
     mean = np.where(target_count > 0, cells.target_score / np.maximum(target_count, 1e-300), lower)
     t = positions(target_count, mean)
     planned = planned_hats(source_count.sum(), target_count.sum())
     chosen = knots(t, source_count, target_count, planned)
     design = hats(t, chosen)
-    inverse = floored_inverse(design, cells.rows @ cells.weight, target_count)
-    value = design @ (inverse @ (design.T @ (cells.residual @ cells.weight)))
+    inverse = floored_inverse(design, cells.by_bin(cells.rows * cells.weight), target_count)
+    value = design @ (inverse @ (design.T @ cells.by_bin(cells.residual * cells.weight)))
     leverage = np.einsum("bi,ij,bj->b", design, inverse, design)
     return Fit(design, inverse, value, leverage, mean), max(min(planned, len(t)) - len(chosen), 0)
 
@@ -154,15 +165,13 @@ def event_error(cells: Cells, fit: Fit, norm: float, debias: bool) -> float:
 
 def noise(cells: Cells, fit: Fit) -> np.ndarray:
     """s_b^2, the sampling variance of g_b (and the bias of a ratio whose w depends on y)."""
-    g = fit.value[:, None]
+    g, height = fit.value[cells.bin], fit.leverage[cells.bin]
     first = cells.residual - g * cells.rows
     second = cells.squared - 2 * g * cells.residual + g**2 * cells.rows
     unit = np.minimum(cells.rows, 1.0)  # frequency weights below 1 make less than one observation
-    leverage = fit.leverage[:, None] * cells.weight * unit
+    leverage = height * cells.weight * unit
     scale = cells.weight**2 * unit / np.maximum(1 - leverage, SMALLEST_GAP)
-    square = (scale * second).sum(axis=1)
-    cross = (scale * first).sum(axis=1) * fit.leverage
-    return fit.variance(square, cross)
+    return fit.variance(cells.by_bin(scale * second), cells.by_bin(scale * first * height))
 
 
 def reliability(
@@ -176,9 +185,9 @@ def reliability(
     for statistics in parts:
         for k in range(len(statistics.edges)):
             cells = event_cells(statistics, k, class_weights)
-            source = [cells.rows @ (cells.weight > 0), cells.rows @ cells.weight]
-            residual = cells.residual @ cells.weight
-            sums = sums + np.stack([*source, residual, cells.target_count, cells.target_score])
+            mass, residual = cells.rows * cells.weight, cells.residual * cells.weight
+            source = [cells.usable_rows(), cells.by_bin(mass), cells.by_bin(residual)]
+            sums = sums + np.stack([*source, cells.target_count, cells.target_score])
     assert isinstance(sums, np.ndarray)
     starts = joined(sums[3], sums[0], least=least)
     _, mass, residual, count, score = np.add.reduceat(sums, starts, axis=1)
