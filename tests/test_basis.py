@@ -35,6 +35,13 @@ def test_knots_leave_enough_rows_between_them_and_hats_sum_to_one(counts, hats):
     assert design.min() >= -1e-12
 
 
+def test_positions_are_halfway_between_rank_and_arcsin():
+    count, score = np.array([6.0, 3.0, 1.0]), np.array([0.0, 0.25, 1.0])
+    rank = np.array([0.3, 0.75, 0.95])  # the middle of each bin's ranks
+    angle = np.array([0.0, 1 / 3, 1.0])  # arcsin sqrt of the score, over a quarter turn
+    np.testing.assert_allclose(basis.positions(count, score), (rank + angle) / 2)
+
+
 def test_hats_reproduce_straight_lines():
     t = np.linspace(0, 1, 40)
     design = basis.hats(t, np.array([0, 7, 20, 39]))

@@ -162,12 +162,16 @@ def test_the_papers_estimator_has_no_smooth_basis():
         calshift.target_calibration_error_from(sums, weights=w, estimator="paper")
 
 
-def test_equal_scores_stay_together_across_precisions():
-    p, y, q, w = pair(6, "binary", tied=True)
-    same = free(p, y, q, w, bins=8)
-    for source, target in ((p.astype("f4"), q), (p, q.astype("f4")), (p.astype("f4"),) * 2):
-        target = q.astype("f4") if target.shape != q.shape else target
-        assert free(source, y, target, w, bins=8) == pytest.approx(same, rel=1e-5)
+@pytest.mark.parametrize("bins", [5, [0.3, 0.6, 0.7, 0.9], "auto"])
+def test_equal_scores_stay_together_across_precisions(bins):
+    """0.7 as float32 lies below 0.7, 0.6 above: compared as they are, they would part."""
+    rng = np.random.default_rng(0)
+    p, q = (rng.choice([0.1, 0.3, 0.6, 0.7, 0.9], size) for size in (200, 150))
+    y = (rng.random(200) < p).astype(int)
+    same = free(p, y, q, [1, 1], bins=bins)
+    for source, target in (("f4", "f8"), ("f8", "f4"), ("f4", "f4")):
+        found = free(p.astype(source), y, q.astype(target), [1, 1], bins=bins)
+        assert found == pytest.approx(same, rel=1e-4)
 
 
 def test_empty_batches_add_nothing():
