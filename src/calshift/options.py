@@ -11,6 +11,7 @@ from calshift.kernels import log_kernel
 
 ESTIMATORS = ("debiased", "plugin", "paper")
 PAPER_BINS = 15
+CANONICAL_KERNEL = "triweight"  # benchmarks/canonical.py
 LARGEST_NORM = 100.0  # beyond it |d|^p leaves the range of a float
 BANDWIDTHS = (1e-9, 1e9)
 
@@ -35,22 +36,32 @@ class Options:
             msg = f"norm must be a number p from 1 to {LARGEST_NORM:g}; got {self.norm!r}"
             raise InvalidInput(msg)
         object.__setattr__(self, "norm", float(self.norm))
+        if self.kind == "canonical" and self.kernel is None:
+            object.__setattr__(self, "kernel", CANONICAL_KERNEL)
+        self._check_bandwidth()
         if self.kernel is not None:
-            log_kernel(self.kernel)
+            self._check_kernel()
+        elif self.estimator == "paper" and _is_auto(self.bins):
+            object.__setattr__(self, "bins", PAPER_BINS)
+
+    def _check_bandwidth(self) -> None:
+        if _is_auto(self.bandwidth):
+            return
         low, high = BANDWIDTHS
-        automatic = isinstance(self.bandwidth, str) and self.bandwidth == "auto"
-        if not automatic and not (
-            is_number(self.bandwidth) and low <= float(self.bandwidth) <= high
-        ):
+        if not (is_number(self.bandwidth) and low <= float(self.bandwidth) <= high):
             msg = f'bandwidth must be "auto" or from {low:g} to {high:g}; got {self.bandwidth!r}'
             raise InvalidInput(msg)
-        if self.kind == "canonical" and self.kernel is None:
-            object.__setattr__(self, "kernel", "triweight")
-        if self.kernel is None and not automatic:
+        if self.kernel is None:
             msg = f"bandwidth={self.bandwidth!r} needs a kernel; bins have none"
             raise InvalidInput(msg)
-        if self.kernel is not None and not (isinstance(self.bins, str) and self.bins == "auto"):
+
+    def _check_kernel(self) -> None:
+        assert self.kernel is not None
+        log_kernel(self.kernel)
+        if not _is_auto(self.bins):
             msg = f"bins={self.bins!r} and a kernel exclude each other (canonical has a kernel)"
             raise InvalidInput(msg)
-        if self.estimator == "paper" and isinstance(self.bins, str) and self.bins == "auto":
-            object.__setattr__(self, "bins", PAPER_BINS)
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
