@@ -105,7 +105,8 @@ class CalibrationErrorResult(Frozen):
         if self.per_class is None:
             return []
         worst = np.argsort(-np.nan_to_num(self.per_class, nan=-np.inf), kind="stable")
-        lines = [f"{'class':>10} {'error':>12} {'root':>9} {'weight':>10}"]
+        weight = "" if self.class_weights is None else "weight"
+        lines = [f"{'class':>10} {'error':>12} {'root':>9} {weight:>10}".rstrip()]
         lines += [self._class_row(int(c)) for c in worst[:CLASSES_SHOWN]]
         hidden = len(worst) - CLASSES_SHOWN
         return [*lines, f"{'...':>10} {hidden} more classes"] if hidden > 0 else lines

@@ -68,7 +68,7 @@ def weights_from_counts(source_counts: np.ndarray, target_counts: np.ndarray) ->
         share = prior_target[unseen].sum()
         notes = (
             f"the source lacks {names(np.flatnonzero(unseen))}, which {_verb(unseen)} "
-            f"{share:.1%} of the target: nothing is known about their calibration",
+            f"{share:.1%} of the target: calibration there is unknown",
         )
     return ClassWeights(values, prior_source, prior_target, float(n), "labels", notes)
 
@@ -109,7 +109,8 @@ def _notes(
         )
         missing = names(np.flatnonzero(~seen), classes)
         notes.append(f"the source lacks {missing}{share}: left out, calibration unknown there")
-    if abs(mass - 1) > TOLERATED_MASS:
+    # without the unseen classes' share the sum may well fall short
+    if mass - 1 > TOLERATED_MASS or (seen.all() and 1 - mass > TOLERATED_MASS):
         notes.append(
             f"the weights do not fit the source: the sum of prior x weight is {mass:.4g}, not 1"
         )
