@@ -49,6 +49,17 @@ def test_bars_are_the_roots_of_the_errors(simulation, sample):
     assert [bar.get_height() for bar in single.plot().patches] == [pytest.approx(single.root)]
 
 
+def test_a_class_the_source_lacks_has_no_bar(sample):
+    p, y, q = sample
+    p, y = p[y != 1], y[y != 1]
+    with pytest.warns(calshift.UnreliableWeights, match="lacks class 1"):
+        result = calshift.target_calibration_error(p, y, q, weights=[1, np.nan, 1])
+    bars = result.plot().patches
+    assert len(bars) == 4  # source and target of two classes
+    middles = {round(bar.get_x() + bar.get_width() / 2) for bar in bars}
+    assert middles == {0, 2}
+
+
 def test_only_curves_are_curves():
     with pytest.raises(calshift.InvalidInput, match="ReliabilityCurve"):
         calshift.plot_reliability([0.1, 0.2])

@@ -576,6 +576,8 @@ def test_columns_named_by_digits_are_matched_with_integer_labels():
 
     frame = pd.DataFrame([[0.1, 0.2, 0.7]] * 3, columns=["2", "0", "1"])
     assert Predictions(frame, [0, 1, 2]).y.tolist() == [1, 2, 0]
+    assert Predictions(frame, ["0", "1", "2"]).y.tolist() == [1, 2, 0]
+    assert Predictions(frame, [0.0, 1.0, 2.0]).y.tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize(

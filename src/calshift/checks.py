@@ -137,7 +137,7 @@ def checked_labels(
         hint = ": one-hot labels? use y.argmax(axis=1)" if y.ndim == 2 else ""
         msg = f"{name} must have one label a row, shape ({n},); got {y.shape}{hint}"
         raise InvalidInput(msg)
-    if classes is not None and all(_is_digits(label) for label in classes):
+    if classes is not None and y.dtype.kind in "iuf" and all(map(_is_digits, classes)):
         classes = tuple(int(label) for label in classes)  # columns of files have no other names
     if _are_names(y, classes):
         return _codes(y, classes, name)

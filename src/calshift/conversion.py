@@ -9,7 +9,7 @@ import numpy as np
 from calshift.errors import InvalidInput
 
 
-def to_numpy(value: Any, name: str) -> tuple[np.ndarray, tuple[str, ...] | None]:
+def to_numpy(value: Any, name: str) -> tuple[np.ndarray, tuple[Any, ...] | None]:
     """The value as a numpy array, and its column names where it has any."""
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         return _from_tensor(value), None
@@ -70,7 +70,7 @@ def _from_sequence(value: Any, name: str) -> np.ndarray:
         raise InvalidInput(msg) from None
 
 
-def _from_frame(value: Any, name: str) -> tuple[np.ndarray, tuple[str, ...] | None]:
+def _from_frame(value: Any, name: str) -> tuple[np.ndarray, tuple[Any, ...] | None]:
     import narwhals as nw  # late: most callers hold arrays already
 
     try:

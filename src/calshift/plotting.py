@@ -55,7 +55,8 @@ def plot_error(result: CalibrationErrorResult, ax: Any = None) -> Any:
     classes, width = len(bars[0][2]), 0.8 / len(bars)
     for k, (name, color, heights) in enumerate(bars):
         at = np.arange(classes) + (k - (len(bars) - 1) / 2) * width
-        ax.bar(at, np.nan_to_num(heights), width, color=color, label=name)
+        seen = ~np.isnan(heights)  # an unseen class has no bar; one of 0 would say "no error"
+        ax.bar(at[seen], heights[seen], width, color=color, label=name)
     ax.set(ylabel=f"calibration error (L{result.norm:g})")
     if result.per_class is None:
         ax.set_xticks([])
