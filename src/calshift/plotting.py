@@ -57,7 +57,7 @@ def plot_error(result: CalibrationErrorResult, ax: Any = None) -> Any:
         at = np.arange(classes) + (k - (len(bars) - 1) / 2) * width
         seen = ~np.isnan(heights)  # an unseen class has no bar; one of 0 would say "no error"
         ax.bar(at[seen], heights[seen], width, color=color, label=name)
-    ax.set(ylabel=f"calibration error (L{result.norm:g})")
+    ax.set(ylabel=f"calibration error (L{result.norm:g})", xlim=(-0.6, classes - 0.4))
     if result.per_class is None:
         ax.set_xticks([])
     elif result.classes is not None and classes <= MOST_NAMES:
