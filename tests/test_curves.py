@@ -78,4 +78,15 @@ def test_bad_requests_are_named(options, message):
 
 def test_a_target_needs_weights():
     with pytest.raises(calshift.InvalidInput, match="weights must be"):
-        calshift.reliability_curve([0.1, 0.9], [0, 1], [0.5, 0.6])
+        calshift.reliability_curve([0.1, 0.9], [0, 1], [0.5, 0.6], weights=None)
+
+
+def test_weights_are_estimated_unless_they_are_given():
+    simulation = calshift.simulate.BetaSimulation()
+    p, y = simulation.source(500, rng=0)
+    q, _ = simulation.target(500, rng=1)
+    weights = calshift.label_shift_weights(p, y, q)
+    given = calshift.reliability_curve(p, y, q, weights=weights)
+    assert calshift.reliability_curve(p, y, q) == given
+    other = calshift.reliability_curve(p, y, q, weights="bbse")
+    assert np.abs(other.frequency - given.frequency).max() > 1e-6

@@ -19,6 +19,7 @@ ROOT = Path(calshift.__file__).parent
 ORDER = (
     "errors",
     "frozen",
+    "wording",
     "conversion",
     "checks",
     "results",
@@ -30,6 +31,9 @@ ORDER = (
     "kernels",
     "statistics",
     "engines",
+    "scaling",
+    "influence",
+    "matching",
     "weights",
     "options",
     "estimators",

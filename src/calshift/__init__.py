@@ -5,6 +5,7 @@ from calshift.api import (
     accumulate,
     bin_edges,
     calibration_error,
+    label_shift_weights,
     reliability_curve,
     target_calibration_error,
     target_calibration_error_from,
@@ -13,7 +14,7 @@ from calshift.api import (
 from calshift.binning import BinEdges
 from calshift.conversion import softmax
 from calshift.errors import InvalidInput, UnreliableWeights
-from calshift.plotting import plot_reliability
+from calshift.plotting import plot_reliability, plot_weights
 from calshift.predictions import Predictions
 from calshift.resampling import resample_label_shift
 from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
@@ -34,7 +35,9 @@ __all__ = [
     "accumulate",
     "bin_edges",
     "calibration_error",
+    "label_shift_weights",
     "plot_reliability",
+    "plot_weights",
     "reliability_curve",
     "resample_label_shift",
     "simulate",

@@ -19,7 +19,13 @@ from calshift.options import Options
 from calshift.predictions import Predictions, as_pair, as_predictions, as_source
 from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
 from calshift.statistics import ShiftStatistics, source_kernel, target_kernel
-from calshift.weights import given_weights, weights_from_counts
+from calshift.weights import (
+    DEFAULT,
+    class_weights_of,
+    estimated_weights,
+    given_weights,
+    weights_from_counts,
+)
 
 MOST_CELLS = 20_000_000  # of ShiftStatistics, events x bins x strata
 
@@ -86,7 +92,7 @@ def target_calibration_error(
     y_source: Any,
     p_target: Any,
     *,
-    weights: Any,
+    weights: Any = DEFAULT,
     kind: str = "classwise",
     norm: float = 2,
     estimator: str = "debiased",
@@ -110,7 +116,8 @@ def target_calibration_error(
     ----------
     p_source, y_source : labelled predictions before the shift (or a `Predictions` and None)
     p_target : predictions after it
-    weights : (K,) class weights used as they are, or a `ClassWeights`
+    weights : a method of `label_shift_weights` ("em-bcts" by default), (K,) class weights used as
+        they are, or a `ClassWeights`
     kind, norm, estimator, bins, binning, kernel, bandwidth : as in `calibration_error`
 
     Returns
@@ -123,16 +130,15 @@ def target_calibration_error(
     >>> import numpy as np, calshift
     >>> simulation = calshift.simulate.BetaSimulation()
     >>> p_source, y_source = simulation.source(5000, rng=1)
-    >>> p_target, y_target = simulation.target(5000, rng=2)
-    >>> w = calshift.weights_from_labels(y_source, y_target)
-    >>> result = calshift.target_calibration_error(p_source, y_source, p_target, weights=w)
+    >>> p_target, _ = simulation.target(5000, rng=2)
+    >>> result = calshift.target_calibration_error(p_source, y_source, p_target)
     >>> round(result.root, 3), round(simulation.true_error() ** 0.5, 3)
     (0.095, 0.098)
     """
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth)
     source, target = as_pair(p_source, y_source, p_target)
     events = events_of(kind, source)
-    class_weights = _announced(_weights_of(weights, source, target))
+    class_weights = _announced(class_weights_of(weights, source, target))
     found = event_errors(source, target, events, options, class_weights.values)
     before = _labelled(source, events, options, 0 * class_weights.values + 1)
     sizes = (source.size, target.size)
@@ -187,6 +193,58 @@ def target_calibration_error_from(
     return _shifted((values, joined, 0), events, options, class_weights, sizes)
 
 
+def label_shift_weights(
+    p_source: Any, y_source: Any, p_target: Any, *, method: str = DEFAULT
+) -> ClassWeights:
+    """Class weights ``w_y = p_t(y) / p_s(y)`` without target labels.
+
+    With ``C[a, y]`` the share of source rows predicted as a with label y, ``mu[a]`` the share of
+    target rows predicted as a, and ``pi`` the class shares of the source::
+
+        bbse, bbse-soft    C w = mu in least squares,      w >= 0, sum_y pi_y w_y = 1
+        rlls, rlls-soft    min |C t - b| + penalty |t|,    w = 1 + t >= 0, b = mu - C 1
+        em                 max mean_j log sum_y p_jy q_y / pi_y,    w = q / pi
+        em-ts, em-bcts, em-vs, em-nbvs    the same after calibrating both samples on the source
+        map                em-bcts with a Dirichlet prior on q around pi
+        elsa               C w = mu with features weighted by their noise
+        kmm                C w = mu with the features of a Gaussian kernel
+
+    "soft" counts probabilities where the plain form counts predicted classes.
+
+    Parameters
+    ----------
+    p_source, y_source : labelled predictions before the shift (or a `Predictions` and None)
+    p_target : predictions after it
+    method : its name
+
+    Returns
+    -------
+    ClassWeights
+        with both priors, standard errors from the sampling of both sides, and warnings
+
+    Notes
+    -----
+    "em-bcts" is the most precise where calibration by a temperature and biases suffices, and mends
+    a miscalibrated model on the way. "bbse-soft" and "kmm" assume nothing about calibration and are
+    the choice where that is in doubt; "map" adds caution for hundreds of classes and few rows.
+    docs/mathematics.md section 7 compares them.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> simulation = calshift.simulate.GaussianSimulation(n_classes=3, imbalance=4)
+    >>> p_source, y_source = simulation.source(3000, rng=1)
+    >>> p_target, _ = simulation.target(3000, rng=2)
+    >>> weights = calshift.label_shift_weights(p_source, y_source, p_target)
+    >>> weights.prior_target.round(2), simulation.prior("target").round(2)
+    (array([0.57, 0.28, 0.15]), array([0.57, 0.29, 0.14]))
+    >>> weights.standard_error.round(3)
+    array([0.01 , 0.009, 0.007])
+    """
+    source, target = as_pair(p_source, y_source, p_target)
+    return _announced(estimated_weights(method, source, target))
+
+
 def weights_from_labels(y_source: Any, y_target: Any, n_classes: int | None = None) -> ClassWeights:
     """The weights ``w_y = p_t(y) / p_s(y)`` where target labels exist: the oracle w*.
 
@@ -207,7 +265,7 @@ def reliability_curve(
     y_source: Any = None,
     p_target: Any = None,
     *,
-    weights: Any = None,
+    weights: Any = DEFAULT,
     kind: str = "classwise",
     label: int | None = None,
     bins: Any = "auto",
@@ -229,13 +287,13 @@ def reliability_curve(
     """
     if p_target is None:
         source, target = as_source(p_source, y_source), None
-        if weights is not None:
+        if not (isinstance(weights, str) and weights == DEFAULT):
             msg = "weights need a p_target to be the weights of"
             raise InvalidInput(msg)
         w = np.ones(source.n_classes)
     else:
         source, target = as_pair(p_source, y_source, p_target)
-        w = np.nan_to_num(_announced(_weights_of(weights, source, target)).values)
+        w = np.nan_to_num(_announced(class_weights_of(weights, source, target)).values)
     return curve_of(source, target, binned_events(kind, source), w, label, bins)
 
 
@@ -295,13 +353,6 @@ def accumulate(
         _check_classes(target, edges, "p_target")
         statistics += Arrays(target).total(target_kernel(edges))
     return statistics
-
-
-def _weights_of(weights: Any, source: Predictions, target: Predictions) -> ClassWeights:
-    """The weights asked for, and how much of the target is predicted where they are missing."""
-    weight = np.ones(len(target)) if target.sample_weight is None else target.sample_weight
-    share = weight.astype(target.p.dtype) @ target.matrix / weight.sum()
-    return given_weights(weights, source.class_counts, share, source.classes)
 
 
 def _announced(class_weights: ClassWeights) -> ClassWeights:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,6 @@ def read_only(array: np.ndarray) -> np.ndarray:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def noted(warnings: tuple[str, ...]) -> list[str]:
-    """Warnings as lines of a text, marked and wrapped to fit a terminal."""
-    return [
-        line
-        for note in warnings
-        for line in textwrap.wrap(note, 96, initial_indent="! ", subsequent_indent="  ")
-    ]
 
 
 class Frozen:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calshift.errors import InvalidInput
-from calshift.results import CalibrationErrorResult, ReliabilityCurve
+from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
 
 FAINT, TARGET, SOURCE = "#9a9a9a", "#0b5fa5", "#c05a00"
 MOST_NAMES = 30
@@ -60,14 +60,60 @@ def plot_error(result: CalibrationErrorResult, ax: Any = None) -> Any:
     ax.set(ylabel=f"calibration error (L{result.norm:g})", xlim=(-0.6, classes - 0.4))
     if result.per_class is None:
         ax.set_xticks([])
-    elif result.classes is not None and classes <= MOST_NAMES:
-        ax.set_xticks(
-            range(classes), [str(name) for name in result.classes], rotation=45, ha="right"
-        )
     else:
-        ax.set(xlabel="class")
+        _name_classes(ax, classes, result.classes)
     ax.legend(frameon=False)
     return ax
+
+
+def plot_weights(class_weights: ClassWeights, ax: Any = None) -> Any:
+    """Draw the weight of each class with its 95% interval; 1 is no change.
+
+    Weights that are not trusted are hollow; a class that the source lacks has a cross on the axis.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> simulation = calshift.simulate.GaussianSimulation(n_classes=3)
+    >>> p_target, _ = simulation.target(500, rng=1)
+    >>> weights = calshift.label_shift_weights(*simulation.source(500, rng=0), p_target)
+    >>> calshift.plot_weights(weights).get_ylabel()
+    'weight, target share / source share'
+    """
+    if not isinstance(class_weights, ClassWeights):
+        msg = f"class_weights must be a ClassWeights; got {type(class_weights)!r}"
+        raise InvalidInput(msg)
+    ax, K = _axes(ax), len(class_weights)
+    at, w, error = np.arange(K), class_weights.values, class_weights.values_error
+    unseen, doubted = np.isnan(w), np.isin(np.arange(K), list(class_weights.untrusted))
+    ax.axhline(1, color=FAINT, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    if error is not None:
+        low, high = np.maximum(w - 1.96 * error, 0), w + 1.96 * error
+        ax.vlines(at[~unseen], low[~unseen], high[~unseen], color=TARGET, linewidth=1.4, zorder=2)
+    size = 40 if K <= MOST_NAMES else 14
+    for which, face, label in (
+        (~unseen & ~doubted, TARGET, "weight, 95% interval" if error is not None else "weight"),
+        (~unseen & doubted, "white", "not trusted"),
+    ):
+        if which.any():
+            ax.scatter(
+                at[which], w[which], s=size, color=face, edgecolor=TARGET, label=label, zorder=3
+            )
+    ax.set_ylim(bottom=0)
+    if unseen.any():
+        ax.scatter(at[unseen], np.zeros(unseen.sum()), marker="x", s=size, color=SOURCE,
+                   label="not in the source", clip_on=False, zorder=3)  # fmt: skip
+    ax.set(ylabel="weight, target share / source share", xlim=(-0.6, K - 0.4))
+    _name_classes(ax, K, class_weights.classes)
+    ax.legend(frameon=False)
+    return ax
+
+
+def _name_classes(ax: Any, count: int, classes: tuple[Any, ...] | None) -> None:
+    if classes is not None and count <= MOST_NAMES:
+        ax.set_xticks(range(count), [str(name) for name in classes], rotation=45, ha="right")
+    else:
+        ax.set(xlabel="class")
 
 
 def _roots(result: CalibrationErrorResult) -> np.ndarray:

@@ -98,6 +98,20 @@ class Predictions(Frozen):
         """Rows (or their frequency weights) of each class."""
         return np.bincount(self.labels, self.sample_weight, self.n_classes).astype(float)
 
+    @property
+    def mean_prediction(self) -> np.ndarray:
+        """(K,) the mean of the rows."""
+        return np.asarray(self.frequency.astype(self.p.dtype) @ self.matrix) / self.size
+
+    def codes(self, seen: np.ndarray) -> np.ndarray:
+        """The labels, counted among the classes marked as seen."""
+        return np.asarray((np.cumsum(seen) - 1)[self.labels])
+
+    @property
+    def frequency(self) -> np.ndarray:
+        """How many rows each row stands for: its sample weight, or 1."""
+        return np.ones(len(self.p)) if self.sample_weight is None else self.sample_weight
+
     def rows(self, start: int, stop: int) -> Predictions:
         """The rows from start to stop, as views."""
         part = slice(start, stop)
@@ -109,6 +123,12 @@ class Predictions(Frozen):
             sample_weight=None if self.sample_weight is None else self.sample_weight[part],
         )
         return block
+
+    def with_probabilities(self, p: np.ndarray) -> Predictions:
+        """The same rows with other probabilities, perhaps of fewer classes."""
+        other = object.__new__(Predictions)
+        other.__dict__.update(self.__dict__, p=p, classes=None)
+        return other
 
     def __len__(self) -> int:
         return len(self.p)

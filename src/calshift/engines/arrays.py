@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from calshift.predictions import Predictions
+
+BLOCK_CELLS = 2**20  # probabilities in a block of `in_blocks`: its temporaries stay in the cache
 
 
 class Arrays:
@@ -15,9 +19,22 @@ class Arrays:
         self.predictions = predictions
         self.rows = rows
 
+    @staticmethod
+    def in_blocks(predictions: Predictions) -> Arrays:
+        """For kernels that use whole rows at once."""
+        return Arrays(predictions, max(64, BLOCK_CELLS // predictions.n_classes))
+
     def total(self, kernel: Callable[[Predictions], Any]) -> Any:
         """kernel(block) summed over the blocks; the empty sum is 0."""
         total: Any = 0
         for start in range(0, len(self.predictions), self.rows):
             total = total + kernel(self.predictions.rows(start, start + self.rows))
         return total
+
+    def mapped(self, function: Callable[[Predictions], np.ndarray]) -> Arrays:
+        """The same rows with probabilities function(block), computed once."""
+        blocks = (
+            function(self.predictions.rows(start, start + self.rows))
+            for start in range(0, len(self.predictions), self.rows)
+        )
+        return Arrays(self.predictions.with_probabilities(np.concatenate(list(blocks))), self.rows)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calshift.frozen import Frozen, noted
+from calshift.frozen import Frozen
+from calshift.wording import noted
 
 if TYPE_CHECKING:
     from calshift.results.class_weights import ClassWeights

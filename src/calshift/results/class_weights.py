@@ -1,13 +1,18 @@
-"""Class weights w_y = p_t(y) / p_s(y), with the priors they come from."""
+"""Class weights w_y = p_t(y) / p_s(y), with the priors they come from and how sure they are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calshift.frozen import Frozen, noted
+from calshift.errors import InvalidInput
+from calshift.frozen import Frozen
+from calshift.wording import noted
+
+if TYPE_CHECKING:
+    from calshift.influence import Influence
 
 ROWS_SHOWN = 20
 
@@ -23,6 +28,13 @@ class ClassWeights(Frozen):
     n_source : size of the source sample
     method : where the weights come from
     warnings : what to know before using them, worst first
+    covariance : (K, K) of ``prior_target``, from the sampling of both sides; None if not estimated
+    values_error : (K,) standard errors of the weights, or None
+    converged, iterations : of the search for them
+    condition_number, smallest_singular_value : of the matrix that was inverted, or None
+    reasons : (K,) why a class is not trusted, "" if it is
+    influence : how each row moved the weights, for the variance of what is made of them, or None
+    classes : names of the classes, or None
     """
 
     values: np.ndarray
@@ -31,6 +43,25 @@ class ClassWeights(Frozen):
     n_source: float
     method: str = "given"
     warnings: tuple[str, ...] = ()
+    covariance: np.ndarray | None = None
+    values_error: np.ndarray | None = None
+    converged: bool = True
+    iterations: int = 0
+    condition_number: float | None = None
+    smallest_singular_value: float | None = None
+    reasons: tuple[str, ...] = ()
+    influence: Influence | None = None
+    classes: tuple[Any, ...] | None = None
+
+    @property
+    def standard_error(self) -> np.ndarray | None:
+        """(K,) of ``prior_target``; None for weights that were not estimated."""
+        return None if self.covariance is None else np.sqrt(np.diag(self.covariance))
+
+    @property
+    def untrusted(self) -> dict[int, str]:
+        """Classes whose weight should not be relied on, and why."""
+        return {c: reason for c, reason in enumerate(self.reasons) if reason}
 
     @property
     def ess(self) -> float:
@@ -40,6 +71,26 @@ class ClassWeights(Frozen):
         square = float(self.prior_source @ w**2)
         return self.n_source * float(self.prior_source @ w) ** 2 / square if square > 0 else 0.0
 
+    def confidence_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends for each class's share of the target, within [0, 1]."""
+        from scipy.special import ndtri
+
+        if not 0 < level < 1:
+            msg = f"level must lie between 0 and 1; got {level!r}"
+            raise InvalidInput(msg)
+        if self.standard_error is None:
+            msg = f"there is no interval: weights of method {self.method!r} have no standard errors"
+            raise InvalidInput(msg)
+        reach = ndtri((1 + level) / 2) * self.standard_error
+        ends = self.prior_target - reach, self.prior_target + reach
+        return np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the shares before and after, and the weights; see `plot_weights`."""
+        from calshift.plotting import plot_weights
+
+        return plot_weights(self, ax=ax)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.values, dtype=dtype)
 
@@ -47,26 +98,53 @@ class ClassWeights(Frozen):
         return len(self.values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, None in the place of NaN."""
+        """Plain numbers, None in the place of NaN and infinity."""
         return {
             "method": self.method,
-            "values": [None if np.isnan(value) else float(value) for value in self.values],
-            "prior_source": self.prior_source.tolist(),
-            "prior_target": self.prior_target.tolist(),
+            "values": _plain(self.values),
+            "values_error": _plain(self.values_error),
+            "prior_source": _plain(self.prior_source),
+            "prior_target": _plain(self.prior_target),
+            "standard_error": _plain(self.standard_error),
+            "covariance": _plain(self.covariance),
             "ess": self.ess,
+            "converged": self.converged,
+            "iterations": self.iterations,
+            "condition_number": _plain(self.condition_number),
+            "smallest_singular_value": _plain(self.smallest_singular_value),
+            "untrusted": {str(c): reason for c, reason in self.untrusted.items()},
             "warnings": list(self.warnings),
         }
 
     def __str__(self) -> str:
-        head = f"{'class':>7} {'source':>8} {'target':>8} {'weight':>8}"
-        rows = [self._row(c) for c in range(min(len(self), ROWS_SHOWN))]
+        names = self._names()
+        width = max(7, *(len(name) for name in names))
+        head = f"{'class':>{width}} {'source':>8} {'target':>8} {'+-':>7} {'weight':>8} {'+-':>7}"
+        rows = [self._row(c, f"{name:>{width}}") for c, name in enumerate(names)]
         if len(self) > ROWS_SHOWN:
-            rows.append(f"{'...':>7} {len(self) - ROWS_SHOWN} more classes")
+            rows.append(f"{'...':>{width}} {len(self) - ROWS_SHOWN} more classes")
         size = f"effective sample size {self.ess:.0f} of {self.n_source:g} source rows"
         notes = noted(self.warnings)
         return "\n".join([f"Class weights ({self.method})", head, *rows, size, *notes])
 
-    def _row(self, c: int) -> str:
-        weight = "unseen" if np.isnan(self.values[c]) else f"{self.values[c]:.4g}"
-        shares = f"{self.prior_source[c]:>8.2%} {self.prior_target[c]:>8.2%}"
-        return f"{c:>7} {shares} {weight:>8}"
+    def _names(self) -> list[str]:
+        shown = range(min(len(self), ROWS_SHOWN))
+        names = [str(c if self.classes is None else self.classes[c]) for c in shown]
+        return [name if len(name) <= 24 else name[:21] + "..." for name in names]
+
+    def _row(self, c: int, name: str) -> str:
+        shares = f"{name} {self.prior_source[c]:>8.2%} {self.prior_target[c]:>8.2%}"
+        share_error = "" if self.standard_error is None else f"{self.standard_error[c]:.2%}"
+        value_error = "" if self.values_error is None else f"{self.values_error[c]:.2g}"
+        reason = self.untrusted.get(c, "")
+        if np.isnan(self.values[c]):
+            return f"{shares} {'':>7} {'unseen':>8}"
+        line = f"{shares} {share_error:>7} {self.values[c]:>8.4g} {value_error:>7}"
+        return (line + (f"  ! {reason}" if reason else "")).rstrip()
+
+
+def _plain(value: Any) -> Any:
+    """Lists and floats for JSON, which knows neither NaN nor infinity."""
+    if value is None or isinstance(value, float):
+        return value if value is not None and np.isfinite(value) else None
+    return [_plain(item if isinstance(item, np.ndarray) else float(item)) for item in value]

@@ -1,5 +1,66 @@
-"""Class weights, from wherever they come."""
+"""Class weights, from wherever they come: the methods by name."""
 
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from calshift.engines import Arrays
+from calshift.errors import InvalidInput
+from calshift.influence import Method
+from calshift.predictions import Predictions
+from calshift.results import ClassWeights
+from calshift.weights.confusion import bbse, rlls
 from calshift.weights.given import given_weights, weights_from_counts
+from calshift.weights.health import assessed
+from calshift.weights.likelihood import em, maximum_a_posteriori
+from calshift.weights.moments import elsa, kmm
 
-__all__ = ["given_weights", "weights_from_counts"]
+METHODS: dict[str, Method] = {
+    "bbse": partial(bbse, soft=False),
+    "bbse-soft": partial(bbse, soft=True),
+    "rlls": partial(rlls, soft=False),
+    "rlls-soft": partial(rlls, soft=True),
+    "em": em,
+    "em-ts": partial(em, calibrator="ts"),
+    "em-bcts": partial(em, calibrator="bcts"),
+    "em-vs": partial(em, calibrator="vs"),
+    "em-nbvs": partial(em, calibrator="nbvs"),
+    "map": maximum_a_posteriori,
+    "elsa": elsa,
+    "kmm": kmm,
+}
+DEFAULT = "em-bcts"  # docs/mathematics.md section 7 says why, benchmarks/weights.py shows it
+
+
+def class_weights_of(weights: Any, source: Predictions, target: Predictions) -> ClassWeights:
+    """What a user may give as weights: a method's name, a vector, or a ClassWeights."""
+    if isinstance(weights, str):
+        return estimated_weights(weights, source, target, "weights")
+    return given_weights(weights, source.class_counts, target.mean_prediction, source.classes)
+
+
+def estimated_weights(
+    method: Any, source: Predictions, target: Predictions, name: str = "method"
+) -> ClassWeights:
+    """The weights found by the method of that name."""
+    if not isinstance(method, str) or method not in METHODS:
+        msg = f"{name} must be one of {', '.join(METHODS)}; got {method!r}"
+        raise InvalidInput(msg)
+    counts = source.class_counts
+    engines = Arrays.in_blocks(source), Arrays.in_blocks(target)
+    solution = METHODS[method](*engines, counts)
+    sizes = source.size, target.size
+    return assessed(
+        solution, method, engines[0], sizes, counts, target.mean_prediction, source.classes
+    )
+
+
+__all__ = [
+    "DEFAULT",
+    "METHODS",
+    "class_weights_of",
+    "estimated_weights",
+    "given_weights",
+    "weights_from_counts",
+]

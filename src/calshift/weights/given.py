@@ -10,6 +10,7 @@ import numpy as np
 from calshift.conversion import to_numpy
 from calshift.errors import InvalidInput
 from calshift.results import ClassWeights
+from calshift.wording import names
 
 TOLERATED_MASS = 0.05  # by which sum pi w may miss 1 without a word
 
@@ -26,7 +27,9 @@ def given_weights(
     """
     K = len(source_counts)
     if isinstance(weights, str) or weights is None:
-        msg = f"weights must be {K} class weights, a vector or a ClassWeights; got {weights!r}"
+        msg = f"weights must be {K} numbers or a ClassWeights; got {weights!r}"
+        if isinstance(weights, str):
+            msg += " (a method needs the rows: call label_shift_weights)"
         raise InvalidInput(msg)
     known = isinstance(weights, ClassWeights)
     values = weights.values if known else to_numpy(weights, "weights")[0]
@@ -115,16 +118,6 @@ def _notes(
             f"the weights do not fit the source: the sum of prior x weight is {mass:.4g}, not 1"
         )
     return tuple(notes)
-
-
-def names(which: np.ndarray, classes: tuple[Any, ...] | None = None, most: int = 10) -> str:
-    """'class 3', 'classes 3, 5 and 9', or the first ten and how many more."""
-    shown = [str(int(c) if classes is None else classes[c]) for c in which[:most]]
-    if len(which) == 1:
-        return f"class {shown[0]}"
-    if len(which) > most:
-        return f"classes {', '.join(shown)} and {len(which) - most} more"
-    return f"classes {', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _verb(unseen: np.ndarray) -> str:

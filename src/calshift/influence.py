@@ -1,0 +1,87 @@
+"""How each row moved the estimated class weights, and what a method of weights answers.
+
+An influence function phi has  w_hat - w  ~  mean_i phi_i (source) + mean_j phi_j (target); products
+of it, summed over rows, are covariances. docs/mathematics.md section 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from calshift.engines import Arrays
+from calshift.predictions import Predictions
+
+RELATIVE_ZERO = 1e-13  # of a singular value beside the largest
+
+
+class Influence(Protocol):
+    """phi of the weights of the S classes seen, and of the source prior that they multiply."""
+
+    def source(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) phi_i."""
+
+    def target(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) phi_j."""
+
+    def base(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) how each source row moved the source prior."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a method finds, over the S classes that the source shows.
+
+    Attributes
+    ----------
+    weights : (S,)
+    base : (S,) the source prior of the method; base * weights is the target prior
+    influence : how each row moved the weights
+    target_covariance : (S, S) of phi_j
+    matrix : C of linear moments, or its like, which the method inverts
+    held : (S,) bool, classes at the bound w = 0
+    converged, iterations : of its search
+    notes : what to know, worst first
+    """
+
+    weights: np.ndarray
+    base: np.ndarray
+    influence: Influence
+    target_covariance: np.ndarray
+    matrix: np.ndarray
+    held: np.ndarray
+    converged: bool = True
+    iterations: int = 1
+    notes: tuple[str, ...] = ()
+
+
+Method = Callable[[Arrays, Arrays, np.ndarray], Solution]  # source, target, class counts
+
+
+def label_influence(batch: Predictions, seen: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """1_{y_i} - pi: how each row moved the class shares."""
+    moved = np.tile(-prior, (len(batch), 1))
+    moved[np.arange(len(batch)), batch.codes(seen)] += 1
+    return moved
+
+
+def freed_inverse(matrix: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """The inverse of a symmetric matrix on the free coordinates.
+
+    The row of a coordinate held at its bound is the one it would have if it alone were set free,
+    so that an estimate at the bound has a standard error too.
+    """
+    inverse = np.zeros_like(matrix)
+    inner = np.linalg.pinv(matrix[np.ix_(free, free)], RELATIVE_ZERO, hermitian=True)
+    inverse[np.ix_(free, free)] = inner
+    held = np.flatnonzero(~free)
+    rows = -matrix[np.ix_(held, free)] @ inner
+    left = matrix[held, held] + np.sum(rows * matrix[np.ix_(held, free)], axis=1)
+    known = np.abs(left) > RELATIVE_ZERO * np.abs(matrix).max()
+    left = np.where(known, left, np.inf)[:, None]
+    inverse[np.ix_(held, free)] = rows / left
+    inverse[held, held] = 1 / left[:, 0]
+    return inverse

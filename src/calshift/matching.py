@@ -1,0 +1,157 @@
+"""Class weights that match means of features: mean_i a_i w_{y_i} = mean_j a_j.
+
+The reweighted source has the feature means of the target. docs/mathematics.md section 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from calshift.engines import Arrays, Sums
+from calshift.frozen import Frozen
+from calshift.influence import Solution, freed_inverse, label_influence
+from calshift.predictions import Predictions
+
+Features = Callable[[Predictions], np.ndarray]  # batch -> (rows, L)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Means of L features, of the source by label and of the target.
+
+    Attributes
+    ----------
+    confusion : C, (L, S) mean_i a_i 1_{y_i}'
+    target : mu, (L,) mean_j a_j
+    scatter : (L, L) covariance of a_j
+    prior : pi, (S,) class shares of the source
+    """
+
+    confusion: np.ndarray
+    target: np.ndarray
+    scatter: np.ndarray
+    prior: np.ndarray
+
+
+def moments_of(
+    features: Features, source: Arrays, target: Arrays, class_counts: np.ndarray
+) -> Moments:
+    """One pass over each sample."""
+    seen = class_counts > 0
+    prior = class_counts[seen] / class_counts.sum()
+
+    def by_label(batch: Predictions) -> np.ndarray:
+        a = features(batch) * batch.frequency[:, None]
+        code = batch.codes(seen)
+        order = np.argsort(code, kind="stable")
+        there, start = np.unique(code[order], return_index=True)
+        sums = np.zeros((a.shape[1], len(prior)))
+        sums[:, there] = np.add.reduceat(a[order], start, axis=0).T
+        return sums
+
+    def overall(batch: Predictions) -> Sums:
+        a, f = features(batch), batch.frequency
+        root = a if batch.sample_weight is None else a * np.sqrt(f)[:, None]
+        return Sums((f.sum(), f @ a, root.T @ root))
+
+    confusion = source.total(by_label) / class_counts.sum()
+    m, mean, square = target.total(overall)
+    mean = mean / m
+    return Moments(confusion, mean, square / m - np.outer(mean, mean), prior)
+
+
+def simplex_least_squares(columns: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """The q >= 0 with sum 1 that minimises |columns q - mean|.
+
+    With D = columns - mean, q = v / sum v for the v >= 0 that minimises |D v|^2 + (sum v - 1)^2:
+    along a ray v = s q the least value is |D q|^2 / (1 + |D q|^2), which grows with |D q|.
+    """
+    from scipy.optimize import nnls
+
+    size = np.abs(columns).max()
+    system = np.vstack([(columns - mean[:, None]) / size, np.ones(columns.shape[1])])
+    v, _ = nnls(system, np.append(np.zeros(len(mean)), 1.0), maxiter=100 * len(mean) + 1000)
+    return np.asarray(v / v.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class LinearInfluence(Frozen):
+    """Of weights that solve linear moments, perhaps bounded or penalised.
+
+        phi_i = -Q (a_i w_{y_i} - C w) - s (w_{y_i} - 1) - [ (a_i . r) J_{y_i} - its mean ]
+        phi_j =  Q (a_j - mu)
+
+    Attributes
+    ----------
+    features : batch -> a, (rows, L)
+    seen : (K,) bool
+    weights : w, (S,)
+    prior : pi, (S,)
+    confusion, target_mean : C, (L, S) and mu, (L,)
+    inverse : Q, (S, L)
+    scale : s, (S,) how the weights answer to their sum, where it is held to 1
+    direction, by_label : r (L,) and J (S, S), where a penalty leaves a residual
+    """
+
+    features: Features
+    seen: np.ndarray
+    weights: np.ndarray
+    prior: np.ndarray
+    confusion: np.ndarray
+    target_mean: np.ndarray
+    inverse: np.ndarray
+    scale: np.ndarray
+    direction: np.ndarray | None = None
+    by_label: np.ndarray | None = None
+
+    def source(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) phi_i."""
+        a, code = self.features(batch), batch.codes(self.seen)
+        w = self.weights[code][:, None]
+        phi = (self.confusion @ self.weights - a * w) @ self.inverse.T - (w - 1) * self.scale
+        if self.direction is not None and self.by_label is not None:
+            mean = self.by_label @ (self.confusion.T @ self.direction)
+            phi -= (a @ self.direction)[:, None] * self.by_label.T[code] - mean
+        return np.asarray(phi)
+
+    def target(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) phi_j."""
+        return np.asarray((self.features(batch) - self.target_mean) @ self.inverse.T)
+
+    def base(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) 1_{y_i} - pi."""
+        return label_influence(batch, self.seen, self.prior)
+
+
+def matched(
+    features: Features, moments: Moments, seen: np.ndarray, scale: np.ndarray | float = 1.0
+) -> Solution:
+    """The weights w >= 0 with sum_y pi_y w_y = 1 that match the means best, in units of scale.
+
+    On the classes that are not held at 0, with N = C'C,  [N pi; pi' 0]^-1 = [G s; s' .]  and
+    Q = G C'; rows of C and mu divided by scale.
+    """
+    C, pi = moments.confusion, moments.prior
+    scale = np.broadcast_to(scale, len(C))
+    columns = C / pi / scale[:, None]
+    q = simplex_least_squares(columns, moments.target / scale)
+    S, held = len(pi), q == 0
+    bordered = np.ones((S + 1, S + 1))
+    bordered[:S, :S] = columns.T @ columns
+    bordered[S, S] = 0
+    answer = freed_inverse(bordered, np.append(~held, True))[:S] / pi[:, None]
+    inverse = answer[:, :S] @ columns.T / scale
+    influence = LinearInfluence(
+        features, seen, q / pi, pi, C, moments.target, inverse, answer[:, S]
+    )
+    return Solution(
+        q / pi,
+        pi,
+        influence,
+        inverse @ moments.scatter @ inverse.T,
+        C,
+        held,
+    )

@@ -1,0 +1,162 @@
+"""Weights from other moments than a confusion: elsa and kmm.
+
+docs/mathematics.md section 7; paper, section on importance weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calshift.engines import Arrays
+from calshift.frozen import Frozen
+from calshift.influence import RELATIVE_ZERO, Solution
+from calshift.matching import Moments, matched, moments_of
+from calshift.predictions import Predictions
+
+FLOORS = (1e-3, 0.1)  # of the weights in elsa's features; the higher one if it does not settle
+MOST_ROUNDS = 30
+TOLERANCE = 1e-8
+LEAST_LANDMARKS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Efficient(Frozen):
+    """elsa's features b = p / [ (p . w^2) / rho + (p . w) / (1 - rho) ]; plain p for w = None."""
+
+    seen: np.ndarray
+    weights: np.ndarray | None = None
+    rho: float = 0.5
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        p = np.asarray(batch.matrix[:, self.seen], dtype=float)
+        if self.weights is None:
+            return p
+        noise = (p @ (self.weights**2 / self.rho + self.weights / (1 - self.rho)))[:, None]
+        return np.asarray(np.divide(p, noise, out=np.zeros(p.shape), where=noise > 0))
+
+
+def elsa(source: Arrays, target: Arrays, class_counts: np.ndarray) -> Solution:
+    """Efficient label shift adaptation: moments whose features are weighted by their own noise.
+
+    The noise depends on the weights, so that they are found in rounds, from those of bbse-soft.
+    """
+    n, m = class_counts.sum(), target.total(lambda batch: batch.size)
+    plain = Efficient(class_counts > 0, None, float(n / (n + m)))
+    start = _round(plain, source, target, class_counts)
+    for floor in FLOORS:
+        found = _settled(replace(plain, weights=start.weights), floor, source, target, class_counts)
+        if found.converged:
+            break
+    return found
+
+
+def _settled(
+    features: Efficient, floor: float, source: Arrays, target: Arrays, class_counts: np.ndarray
+) -> Solution:
+    """Rounds until the weights stay, with smaller steps where they swing."""
+    assert features.weights is not None
+    w, step, last = features.weights, 1.0, np.inf
+    for k in range(1, MOST_ROUNDS + 1):
+        features = replace(features, weights=np.maximum(w, floor))
+        found = _round(features, source, target, class_counts)
+        change = float(np.abs(found.weights - w).max())
+        if change < TOLERANCE * max(1.0, w.max()):
+            return replace(found, iterations=k)
+        if change > 0.9 * last:
+            step = max(step / 2, 1 / 16)
+        w, last = w + step * (found.weights - w), change
+    return replace(found, iterations=k, converged=False)
+
+
+def _round(
+    features: Efficient, source: Arrays, target: Arrays, class_counts: np.ndarray
+) -> Solution:
+    moments = moments_of(features, source, target, class_counts)
+    return matched(features, moments, features.seen, _sizes(moments))
+
+
+def _sizes(moments: Moments) -> np.ndarray:
+    """Root mean square of each feature in the target."""
+    size = np.sqrt(np.diag(moments.scatter) + moments.target**2)
+    return np.asarray(np.where(size > RELATIVE_ZERO * size.max(), size, size.max()))
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks(Frozen):
+    """kmm's features psi = K_LL^(-1/2) k_L(x): psi . psi' is a Gaussian kernel on sqrt(p).
+
+    points : (L, K) square roots of probabilities;  width : the kernel is exp(-d^2 / 2 width^2)
+    """
+
+    points: np.ndarray
+    width: float
+    root: np.ndarray
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        near = np.exp(-_distances(np.sqrt(batch.matrix), self.points) / (2 * self.width**2))
+        return np.asarray(near @ self.root)
+
+
+def kmm(source: Arrays, target: Arrays, class_counts: np.ndarray) -> Solution:
+    """Kernel mean matching of the class-conditional means, through landmarks."""
+    L = max(LEAST_LANDMARKS, 2 * int(np.count_nonzero(class_counts)))
+    features = _landmarks(source.total(lambda batch: Lot.of(batch, L)).points)
+    moments = moments_of(features, source, target, class_counts)
+    return matched(features, moments, class_counts > 0)
+
+
+def _landmarks(points: np.ndarray) -> Landmarks:
+    """Median distance as the width; directions that the landmarks hardly show are left out."""
+    d2 = _distances(points, points)
+    apart = d2[np.triu_indices(len(points), 1)]
+    width = float(np.sqrt(np.median(apart))) if len(apart) else 1.0
+    width = width or 1.0
+    value, vector = np.linalg.eigh(np.exp(-d2 / (2 * width**2)))
+    kept = value > 1e-10 * value[-1]
+    return Landmarks(points, width, vector[:, kept] / np.sqrt(value[kept]))
+
+
+def _distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Squared Euclidean distances between rows."""
+    square = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * (a @ b.T)
+    return np.asarray(np.maximum(square, 0.0))
+
+
+@dataclass(frozen=True)
+class Lot:
+    """A random sample of different rows that adds up: those with the smallest hashes.
+
+    It depends on what the rows hold, not on their order, number of copies or order of classes.
+    """
+
+    size: int
+    hashes: np.ndarray
+    points: np.ndarray
+
+    @staticmethod
+    def of(batch: Predictions, size: int) -> Lot:
+        p = np.ascontiguousarray(batch.matrix, dtype=float) + 0.0  # no negative zeros
+        return Lot._drawn(size, _mixed(_mixed(p.view(np.uint64)).sum(axis=1)), np.sqrt(p))
+
+    @staticmethod
+    def _drawn(size: int, hashes: np.ndarray, points: np.ndarray) -> Lot:
+        first = np.unique(hashes, return_index=True)[1][:size]
+        return Lot(size, hashes[first], points[first])
+
+    def __add__(self, other: Any) -> Lot:
+        if not isinstance(other, Lot):
+            return self if isinstance(other, int) and other == 0 else NotImplemented
+        hashes = np.concatenate([self.hashes, other.hashes])
+        return Lot._drawn(self.size, hashes, np.concatenate([self.points, other.points]))
+
+    __radd__ = __add__
+
+
+def _mixed(bits: np.ndarray) -> np.ndarray:
+    """Scramble 64 bits (the finaliser of splitmix64)."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(bits ^ (bits >> np.uint64(31)))

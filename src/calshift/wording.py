@@ -1,0 +1,27 @@
+"""Texts that several results share."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+
+
+def noted(warnings: tuple[str, ...]) -> list[str]:
+    """Warnings as lines of a text, marked and wrapped to fit a terminal."""
+    return [
+        line
+        for note in warnings
+        for line in textwrap.wrap(note, 96, initial_indent="! ", subsequent_indent="  ")
+    ]
+
+
+def names(which: np.ndarray, classes: tuple[Any, ...] | None = None, most: int = 10) -> str:
+    """'class 3', 'classes 3, 5 and 9', or the first ten and how many more."""
+    shown = [str(int(c) if classes is None else classes[c]) for c in which[:most]]
+    if len(which) == 1:
+        return f"class {shown[0]}"
+    if len(which) > most:
+        return f"classes {', '.join(shown)} and {len(which) - most} more"
+    return f"classes {', '.join(shown[:-1])} and {shown[-1]}"
