@@ -21,8 +21,8 @@ def demo(seed: int) -> None:
     simulation = simulate.GaussianSimulation(n_classes=5, dimensions=5, seed=seed)
     source, labels = simulation.source(4000, rng=seed)
     target, _ = simulation.target(4000, rng=seed + 1)
-    result = target_calibration_error(source, labels, target, weights=simulation.class_weights)
+    result = target_calibration_error(source, labels, target)
     truth = simulation.true_error(rows=400_000) ** 0.5
     click.echo("5 classes, 4000 labelled source rows; the target's mix is long-tailed, unlabelled.")
     click.echo(f"Estimated error on the target: {result.root:.4f}   (the truth: {truth:.4f})\n")
-    click.echo(str(result))
+    click.echo(f"{result}\n\n{result.class_weights}")

@@ -88,17 +88,19 @@ class Scaling(Frozen):
         """(rows, S) probabilities of the classes seen."""
         return self.calibrated(self.scores(batch))
 
-    def row_gradients(self, batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
-        """(rows, S) probabilities, and (rows, d) derivatives of each row's log-likelihood."""
+    def rows(self, batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
+        """(rows, S) probabilities, and (rows, slopes) gradients of each row's log-likelihood.
+
+        The gradient by the biases needs no computing: it is 1_y - p.
+        """
         scores = self.scores(batch)
-        p = self.calibrated(scores)
-        residual = -p
-        residual[np.arange(len(residual)), batch.codes(self.seen)] += 1
+        p, code = self.calibrated(scores), batch.codes(self.seen)
+        hit = scores[np.arange(len(p)), code]
         if KINDS[self.kind][0]:
-            by_slope = np.einsum("ic,ic->i", residual, scores)[:, None]
-        else:
-            by_slope = residual * scores
-        return p, np.hstack([by_slope, residual]) if KINDS[self.kind][1] else by_slope
+            return p, (hit - np.einsum("ic,ic->i", p, scores))[:, None]
+        by_slope = -p * scores
+        by_slope[np.arange(len(p)), code] += hit
+        return p, by_slope
 
     def slope_response(
         self, weight: np.ndarray, share: np.ndarray, scores: np.ndarray

@@ -33,8 +33,11 @@ class Arrays:
 
     def mapped(self, function: Callable[[Predictions], np.ndarray]) -> Arrays:
         """The same rows with probabilities function(block), computed once."""
-        blocks = (
-            function(self.predictions.rows(start, start + self.rows))
-            for start in range(0, len(self.predictions), self.rows)
-        )
-        return Arrays(self.predictions.with_probabilities(np.concatenate(list(blocks))), self.rows)
+        p: np.ndarray | None = None
+        for start in range(0, len(self.predictions), self.rows):
+            block = function(self.predictions.rows(start, start + self.rows))
+            if p is None:
+                p = np.empty((len(self.predictions), block.shape[1]))
+            p[start : start + self.rows] = block
+        assert p is not None  # a sample has a row at least
+        return Arrays(self.predictions.with_probabilities(p), self.rows)

@@ -30,7 +30,9 @@ METHODS: dict[str, Method] = {
     "elsa": elsa,
     "kmm": kmm,
 }
-DEFAULT = "em-bcts"  # docs/mathematics.md section 7 says why, benchmarks/weights.py shows it
+DEFAULT = (
+    "em-bcts"  # docs/mathematics.md section 7 says why, benchmarks/weights_recovery.py shows it
+)
 
 
 def class_weights_of(weights: Any, source: Predictions, target: Predictions) -> ClassWeights:

@@ -16,9 +16,13 @@ from calshift.influence import Solution, freed_inverse, label_influence
 from calshift.predictions import Predictions
 from calshift.scaling import KINDS, LEAST_PROBABILITY, Scaling, fit_scaling
 
+PRIOR_ROWS = 0.5  # a class, that the prior of map is worth
 LARGEST_GAP = 1e-10  # bound on the mean log-likelihood that is still missing
 EM_STEPS = 15  # before Newton's method takes over
 MOST_STEPS = 200
+LEAST_SLOPE = 0.05  # of a calibrator, below which predictions say nothing
+TOLERATED_GAP = 0.1  # between mean prediction and class shares, summed over the classes
+TOLERATED_PULL = 0.05  # the prior's share among the target rows
 LENGTHS = 0.5 ** np.arange(12)  # of a Newton step that are tried
 
 
@@ -69,7 +73,7 @@ def maximum_a_posteriori(source: Arrays, target: Arrays, class_counts: np.ndarra
     calibrate = fit_scaling("bcts", source, class_counts)
     mean = source.total(lambda batch: batch.frequency @ calibrate(batch)) / class_counts.sum()
     after = target.mapped(calibrate)
-    strength = len(mean) / 2
+    strength = PRIOR_ROWS * len(mean)
     mixture = _maximised(after, mean, strength * mean)
     m = target.total(lambda batch: batch.size)
     return _solution(source, target, class_counts, calibrate, mean, mixture, m / (m + strength))
@@ -163,40 +167,39 @@ class LikelihoodInfluence(Frozen):
         phi_i = X_p (p_i - mean) + X_g (g_i - mean) + X_y (1_{y_i} - pi)
         phi_j = Q (z_j - zbar),        z_j = p_j / (p_j . v)
 
-    with p calibrated, g_i the gradient of the calibrator's log-likelihood.
+    with p calibrated and g_i the gradient of the calibrator's log-likelihood by its slopes; that by
+    its biases, 1_{y_i} - p_i, is part of X_y and X_p.
 
     Attributes
     ----------
     calibrate : batch -> p
     seen : (K,) bool
-    ratio : v, (S,)
+    ratio, target_mean : v and zbar, (S,)
     inverse : Q, (S, S)
-    by_probability, by_gradient, by_label : X_p (S, S), X_g (S, d), the diagonal of X_y (S,)
-    base_by_gradient : (S, d) how the mean prediction moves with g
-    mean, gradient_mean, prior : of p, g and 1_y
-    target_mean : zbar
+    by_probability, by_slope, by_label : X_p (S, S), X_g (S, slopes), X_y (S, S)
+    mean, slope_mean, prior : of p, g and 1_y
+    base_by_slope : (S, slopes) how the mean prediction moves with g, None if the weights are
+        relative to class shares
     """
 
     calibrate: Scaling | Uncalibrated
     seen: np.ndarray
     ratio: np.ndarray
+    target_mean: np.ndarray
     inverse: np.ndarray
     by_probability: np.ndarray
-    by_gradient: np.ndarray
+    by_slope: np.ndarray
     by_label: np.ndarray
-    base_by_gradient: np.ndarray
     mean: np.ndarray
-    gradient_mean: np.ndarray
+    slope_mean: np.ndarray
     prior: np.ndarray
-    target_mean: np.ndarray
+    base_by_slope: np.ndarray | None
 
     def source(self, batch: Predictions) -> np.ndarray:
         """(rows, S) phi_i."""
         p, g = self._rows(batch)
-        phi = p @ self.by_probability.T
-        if g.shape[1]:
-            phi += g @ self.by_gradient.T
-        phi += label_influence(batch, self.seen, self.prior) * self.by_label
+        phi = p @ self.by_probability.T + g @ self.by_slope.T
+        phi += (self.by_label.T - self.by_label @ self.prior)[batch.codes(self.seen)]
         return np.asarray(phi)
 
     def target(self, batch: Predictions) -> np.ndarray:
@@ -206,15 +209,15 @@ class LikelihoodInfluence(Frozen):
 
     def base(self, batch: Predictions) -> np.ndarray:
         """(rows, S) how each row moved the source prior: class shares, or the mean prediction."""
-        if self.by_label.any():
+        if self.base_by_slope is None:
             return label_influence(batch, self.seen, self.prior)
         p, g = self._rows(batch)
-        return np.asarray(p + g @ self.base_by_gradient.T)
+        return np.asarray(p + g @ self.base_by_slope.T)
 
     def _rows(self, batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
         if isinstance(self.calibrate, Scaling):
-            p, g = self.calibrate.row_gradients(batch)
-            return p - self.mean, g - self.gradient_mean
+            p, g = self.calibrate.rows(batch)
+            return p - self.mean, g - self.slope_mean
         return self.calibrate(batch) - self.mean, np.zeros((len(batch), 0))
 
 
@@ -237,38 +240,78 @@ def _solution(
     prior = class_counts[seen] / n
     biased = isinstance(calibrate, Scaling) and KINDS[calibrate.kind][1]
     base = prior if biased else mean
-    weights = v * mean / base
-    held = v == 0
-    G = freed_inverse(A, ~held)
-    on_target, on_mean = np.zeros((len(v), 0)), np.zeros((len(v), 0))
-    gradient_mean = np.zeros(0)
-    if isinstance(calibrate, Scaling):
-        moved = n * np.linalg.inv(calibrate.information)
-        on_mean = _source_response(source, calibrate) / n @ moved
-        on_target = shrinkage * _target_response(target, calibrate, v, A, mean) @ moved
-        gradient_mean = calibrate.pull / n
+    G = freed_inverse(A, v > 0)
+    moved, moved_mean, slope_mean = _by_parameters(source, target, n, calibrate, v, A, shrinkage)
+    slopes = len(slope_mean)
     scale = (mean / base)[:, None]
-    by_probability, by_gradient = -scale * G, scale * (G @ (on_target - on_mean))
-    by_label = np.zeros(len(v))
+    by_probability, by_parameter = -scale * G, scale * (G @ (moved - moved_mean))
+    by_label = np.zeros_like(G)
     if biased:
-        by_probability = by_probability + np.diag(v / prior)
-        by_gradient = by_gradient + (v / prior)[:, None] * on_mean
-        by_label = -weights / prior
+        by_parameter += (v / prior)[:, None] * moved_mean
+        by_label = by_parameter[:, slopes:] - np.diag(v * mean / prior**2)
+        by_probability += np.diag(v / prior) - by_parameter[:, slopes:]
     inverse = shrinkage * scale * G
     influence = LikelihoodInfluence(
-        calibrate, seen, v, inverse, by_probability, by_gradient, by_label, on_mean, mean,
-        gradient_mean, prior, A @ v,
+        calibrate, seen, v, A @ v, inverse, by_probability, by_parameter[:, :slopes], by_label,
+        mean, slope_mean, prior, None if biased else moved_mean,
     )  # fmt: skip
     return Solution(
-        weights,
+        v * mean / base,
         base,
         influence,
         inverse @ (A - np.outer(A @ v, A @ v)) @ inverse.T,
         A,
-        held,
+        v == 0,
         mixture.converged and calibrate.converged,
         mixture.iterations,
+        _notes(calibrate, mean, prior, biased, shrinkage),
     )
+
+
+def _by_parameters(
+    source: Arrays,
+    target: Arrays,
+    n: float,
+    calibrate: Scaling | Uncalibrated,
+    v: np.ndarray,
+    A: np.ndarray,
+    shrinkage: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How zbar and the mean prediction move with a row's calibrator gradient, and its mean.
+
+    The parameters move by n I^-1 g_i / n, I being the information.
+    """
+    if not isinstance(calibrate, Scaling):
+        return np.zeros((len(v), 0)), np.zeros((len(v), 0)), np.zeros(0)
+    step = n * np.linalg.inv(calibrate.information)
+    on_mean = _source_response(source, calibrate) / n
+    on_target = shrinkage * _target_response(target, calibrate, v, A)
+    return on_target @ step, on_mean @ step, calibrate.pull[: calibrate.slopes] / n
+
+
+def _notes(
+    calibrate: Scaling | Uncalibrated,
+    mean: np.ndarray,
+    prior: np.ndarray,
+    biased: bool,
+    shrinkage: float,
+) -> tuple[str, ...]:
+    """Why the likelihood may mislead."""
+    notes = []
+    if isinstance(calibrate, Scaling) and calibrate.slope.min() < LEAST_SLOPE:
+        notes.append("the predictions hardly speak for the labels of the source, or against them")
+    gap = np.abs(mean - prior).sum()
+    if not biased and gap > TOLERATED_GAP:
+        notes.append(
+            f"the mean prediction misses the class shares of the source by {gap:.2f} in sum: "
+            "the model is not calibrated, and em-bcts would be"
+        )
+    if shrinkage < 1 - TOLERATED_PULL:
+        notes.append(
+            f"map: its prior counts for {1 - shrinkage:.0%} of the target rows and draws the "
+            "weights towards 1; the standard errors do not cover this bias"
+        )
+    return tuple(notes)
 
 
 def _source_response(source: Arrays, calibrate: Scaling) -> np.ndarray:
@@ -279,7 +322,7 @@ def _source_response(source: Arrays, calibrate: Scaling) -> np.ndarray:
 
 
 def _target_response(
-    target: Arrays, calibrate: Scaling, v: np.ndarray, A: np.ndarray, zbar: np.ndarray
+    target: Arrays, calibrate: Scaling, v: np.ndarray, A: np.ndarray
 ) -> np.ndarray:
     """(S, d) mean_j of dz_j / d eta."""
 
