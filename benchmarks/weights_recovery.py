@@ -38,7 +38,7 @@ def errors(case: tuple[Any, str, float, int]) -> dict[str, tuple[float, float]]:
     found = {}
     for name in (*METHODS, "quapy", "inverse"):
         prior, w = (part[seen] for part in prior_and_weights(name, sample))
-        mass = prior.sum()  # what a peer gives to classes that the source lacks is not held against it
+        mass = prior.sum()  # a peer may give some to classes that the source lacks: no fault here
         found[name] = (
             float(np.mean((w / mass - target / source[seen]) ** 2)),
             float(np.abs(prior / mass - target).sum()),
@@ -70,9 +70,9 @@ def recovery(arguments: argparse.Namespace) -> None:
     about = f"""{__doc__}
 recovery, {arguments.repeats} repeats. "weight": mean squared error of the weights; "prior": sum of
 |error| of the target's shares; both against the class counts of the two samples, among the classes
-that the source shows (in task A with IF 100, CIFAR-100 lacks about 18 of them). quapy is EMQ-BCTS, inverse C^-1 mu without bounds. The last columns: the
-better peer, and the mean difference of {DEFAULT} to it with its standard error over the repeats
-(below 0: ours is nearer)."""
+that the source shows (in task A with IF 100, CIFAR-100 lacks about 18 of them). quapy is EMQ-BCTS,
+inverse C^-1 mu without bounds. The last columns: the better peer, and the mean difference of
+{DEFAULT} to it with its standard error over the repeats (below 0: ours is nearer)."""
     write_table("weights_recovery", about, head, rows)
 
 

@@ -63,3 +63,34 @@ def test_a_class_the_source_lacks_has_no_bar(sample):
 def test_only_curves_are_curves():
     with pytest.raises(calshift.InvalidInput, match="ReliabilityCurve"):
         calshift.plot_reliability([0.1, 0.2])
+
+
+def test_weights_have_points_and_intervals(simulation, sample):
+    weights = calshift.label_shift_weights(*sample)
+    ax = weights.plot()
+    assert calshift.plot_weights(weights, ax=ax) is ax
+    points = ax.collections[1].get_offsets()
+    np.testing.assert_allclose(points[:, 1], weights.values)
+    ends = np.array(ax.collections[0].get_segments())[:, :, 1]
+    np.testing.assert_allclose(ends[:, 1], weights.values + 1.96 * weights.values_error)
+    np.testing.assert_allclose(
+        ends[:, 0], np.maximum(weights.values - 1.96 * weights.values_error, 0)
+    )
+
+
+def test_doubted_and_missing_classes_look_different(sample):
+    p, y, q = sample
+    few = np.flatnonzero(y == 0)[:5]
+    kept = np.concatenate([few, np.flatnonzero(y == 2)])
+    with pytest.warns(calshift.UnreliableWeights):
+        weights = calshift.label_shift_weights(p[kept], y[kept], q)
+    labels = [text.get_text() for text in weights.plot().get_legend().get_texts()]
+    assert labels == ["weight, 95% interval", "not trusted", "not in the source"]
+
+
+def test_given_weights_have_no_interval():
+    weights = calshift.weights_from_labels([0, 0, 1], [0, 1, 1])
+    labels = [text.get_text() for text in weights.plot().get_legend().get_texts()]
+    assert labels == ["weight"]
+    with pytest.raises(calshift.InvalidInput, match="ClassWeights"):
+        calshift.plot_weights([1, 2])

@@ -65,3 +65,28 @@ def test_every_file_gives_finite_answers(path, kind):
         result = calshift.calibration_error(p, y, kind=kind, estimator=estimator)
         assert np.isfinite(result.estimate)
         assert result.root < 0.6
+
+
+@pytest.mark.parametrize("task", ["A", "B"])
+def test_few_rows_a_class_do_not_spoil_the_default_weights(task):
+    """CIFAR-100 with 50 source rows a class: an unridged calibrator would be far off.
+
+    Over 6 splits the mean sum of |error| of the target's shares is below .22 in both tasks at an
+    imbalance of 10 (.17 to .18 measured, spread .02), where bbse has .25 or more.
+    """
+    p, y = load("luferrer_cifar100_resnet-20")
+    errors = {"em-bcts": [], "bbse": []}
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        halves = np.split(rng.permutation(len(y)), 2)
+        factors = (10, 1) if task == "A" else (1, 10)
+        source, target = (
+            half[calshift.resample_label_shift(y[half], imbalance_factor=f, rng=rng)]
+            for half, f in zip(halves, factors, strict=True)
+        )
+        truth = np.bincount(y[target], minlength=100) / len(target)
+        for method, found in errors.items():
+            weights = calshift.label_shift_weights(p[source], y[source], p[target], method=method)
+            found.append(np.abs(weights.prior_target - truth).sum())
+    assert np.mean(errors["em-bcts"]) < 0.22
+    assert np.mean(errors["bbse"]) > 0.25

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calshift.binning import unit_arcsin
+from calshift.binning import FINE_BINS, unit_arcsin
 
 HATS_SCALE, HATS_POWER = 2.2, 0.25  # hats planned: 10 at 500 rows, 22 at 10 000
 LEAST_HATS = 3
@@ -17,7 +17,8 @@ LEAST_COUNT = 5.0  # source and target rows between two knots
 
 def planned_hats(n: float, m: float) -> int:
     """How many hats the smaller sample carries."""
-    return max(LEAST_HATS, round(float(HATS_SCALE * min(n, m) ** HATS_POWER)))
+    planned = round(float(HATS_SCALE * min(n, m) ** HATS_POWER))
+    return min(max(LEAST_HATS, planned), FINE_BINS)
 
 
 def positions(target_count: np.ndarray, target_score: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from calshift.conversion import to_numpy
 from calshift.errors import InvalidInput
 
 LARGEST_SIZE = 1e100  # rows that frequency weights may stand for; squares stay finite
+LEAST_SIZE = 1e-100
 MOST_CLASSES = 10_000_000
 
 
@@ -98,8 +99,10 @@ def _likely_cause(p: np.ndarray, sums: np.ndarray) -> str:
         return " (these look like log-probabilities: use numpy.exp)"
     if low >= 0 and np.allclose(sums, 100, rtol=1e-2):
         return " (these look like percentages: divide by 100)"
-    if low < 0 or high > 1:
+    if low < 0 or high > 1.01:
         return " (these look like logits: use calshift.softmax)"
+    if high > 1:
+        return " (beyond rounding: divide each row by its sum)"
     return " (one score a class that need not add up? pass each class as binary scores)"
 
 
@@ -198,9 +201,10 @@ def checked_weight(sample_weight: Any, n: int) -> np.ndarray:
         row = int(np.argmax(wrong))
         msg = f"sample_weight must be finite and not negative; row {row} is {weight[row]:.6g}"
         raise InvalidInput(msg)
-    if not 0 < weight.sum(dtype=np.longdouble) < LARGEST_SIZE:
+    if not LEAST_SIZE < weight.sum(dtype=np.longdouble) < LARGEST_SIZE:
         msg = (
-            f"sample_weight must not be all zero, nor add up to {LARGEST_SIZE:g} rows or more; "
+            f"sample_weight must not be all zero, nor add up to {LARGEST_SIZE:g} rows or more "
+            f"or {LEAST_SIZE:g} or less; "
             f"the sum is {weight.sum(dtype=np.longdouble):.6g}"
         )
         raise InvalidInput(msg)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from calshift.engines import Arrays
+from calshift.engines import Arrays, Sums
 from calshift.predictions import Predictions
 
 RELATIVE_ZERO = 1e-13  # of a singular value beside the largest
@@ -85,3 +85,28 @@ def freed_inverse(matrix: np.ndarray, free: np.ndarray) -> np.ndarray:
     inverse[np.ix_(held, free)] = rows / left
     inverse[held, held] = 1 / left[:, 0]
     return inverse
+
+
+def covariances(
+    solution: Solution, source: Arrays, sizes: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Covariance of q = base * weights / sum, and standard errors of the weights.
+
+    sum_i psi_i psi_i' / n^2 + the target's share / m, with psi_i = base phi_i + w phi_i(base)
+    """
+    base, w = solution.base, solution.weights
+
+    def kernel(batch: Predictions) -> Sums:
+        phi = solution.influence.source(batch)
+        psi = base * phi + w * solution.influence.base(batch)
+        root = np.sqrt(batch.frequency)[:, None]
+        psi *= root
+        phi *= root
+        return Sums((psi.T @ psi, np.einsum("ic,ic->c", phi, phi)))
+
+    (prior, values), (n, m) = source.total(kernel), sizes
+    prior = prior / n**2 + solution.target_covariance * np.outer(base, base) / m
+    values = values / n**2 + np.diag(solution.target_covariance) / m
+    q = base * w
+    turn = (np.eye(len(q)) - np.outer(q / q.sum(), ~solution.held)) / q.sum()
+    return turn @ prior @ turn.T, np.sqrt(np.maximum(values, 0.0))

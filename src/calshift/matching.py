@@ -12,8 +12,10 @@ import numpy as np
 
 from calshift.engines import Arrays, Sums
 from calshift.frozen import Frozen
-from calshift.influence import Solution, freed_inverse, label_influence
+from calshift.influence import RELATIVE_ZERO, Solution, freed_inverse, label_influence
 from calshift.predictions import Predictions
+
+TIE = 1e-7  # weight of the pull to the centre among solutions that are equally good
 
 Features = Callable[[Predictions], np.ndarray]  # batch -> (rows, L)
 
@@ -26,13 +28,13 @@ class Moments:
     ----------
     confusion : C, (L, S) mean_i a_i 1_{y_i}'
     target : mu, (L,) mean_j a_j
-    scatter : (L, L) covariance of a_j
+    size : (L,) root mean square of each feature, over both samples alike
     prior : pi, (S,) class shares of the source
     """
 
     confusion: np.ndarray
     target: np.ndarray
-    scatter: np.ndarray
+    size: np.ndarray
     prior: np.ndarray
 
 
@@ -43,38 +45,60 @@ def moments_of(
     seen = class_counts > 0
     prior = class_counts[seen] / class_counts.sum()
 
-    def by_label(batch: Predictions) -> np.ndarray:
-        a = features(batch) * batch.frequency[:, None]
+    def by_label(batch: Predictions) -> Sums:
+        a = features(batch)
+        square = batch.frequency @ a**2
+        a = a * batch.frequency[:, None]
         code = batch.codes(seen)
         order = np.argsort(code, kind="stable")
         there, start = np.unique(code[order], return_index=True)
         sums = np.zeros((a.shape[1], len(prior)))
         sums[:, there] = np.add.reduceat(a[order], start, axis=0).T
-        return sums
+        return Sums((sums, square))
 
     def overall(batch: Predictions) -> Sums:
         a, f = features(batch), batch.frequency
-        root = a if batch.sample_weight is None else a * np.sqrt(f)[:, None]
-        return Sums((f.sum(), f @ a, root.T @ root))
+        return Sums((f.sum(), f @ a, f @ a**2))
 
-    confusion = source.total(by_label) / class_counts.sum()
+    n, (confusion, source_square) = class_counts.sum(), source.total(by_label)
     m, mean, square = target.total(overall)
-    mean = mean / m
-    return Moments(confusion, mean, square / m - np.outer(mean, mean), prior)
+    size = np.sqrt(source_square / n + square / m)
+    return Moments(confusion / n, mean / m, size, prior)
 
 
-def simplex_least_squares(columns: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """The q >= 0 with sum 1 that minimises |columns q - mean|.
+def scatter_of(features: Features, target: Arrays, mean: np.ndarray) -> np.ndarray:
+    """(L, L) covariance of the features of the target."""
+
+    def kernel(batch: Predictions) -> Sums:
+        a = (features(batch) - mean) * np.sqrt(batch.frequency)[:, None]
+        return Sums((batch.size, a.T @ a))
+
+    m, square = target.total(kernel)
+    return np.asarray(square / m)
+
+
+def simplex_least_squares(columns: np.ndarray, mean: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """The q >= 0 with sum 1 that minimises |columns q - mean|; of several the one near the centre.
 
     With D = columns - mean, q = v / sum v for the v >= 0 that minimises |D v|^2 + (sum v - 1)^2:
     along a ray v = s q the least value is |D q|^2 / (1 + |D q|^2), which grows with |D q|.
     """
+    size = np.abs(columns).max() or 1.0
+    columns, mean = columns / size, mean / size
+    ones = np.ones((1, columns.shape[1]))
+    v = _non_negative(np.vstack([columns - mean[:, None], ones]), np.append(0 * mean, 1.0))
+    q = v / v.sum()
+    if np.linalg.matrix_rank(np.vstack([columns, ones]), RELATIVE_ZERO) == len(q):
+        return np.asarray(q)
+    among = np.vstack([columns, ones, TIE * np.eye(len(q))])
+    v = _non_negative(among, np.concatenate([columns @ q, [1.0], TIE * centre]))
+    return np.asarray(v / v.sum())
+
+
+def _non_negative(system: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     from scipy.optimize import nnls
 
-    size = np.abs(columns).max()
-    system = np.vstack([(columns - mean[:, None]) / size, np.ones(columns.shape[1])])
-    v, _ = nnls(system, np.append(np.zeros(len(mean)), 1.0), maxiter=100 * len(mean) + 1000)
-    return np.asarray(v / v.sum())
+    return np.asarray(nnls(system, wanted, maxiter=100 * system.shape[1] + 1000)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,32 +150,35 @@ class LinearInfluence(Frozen):
         return label_influence(batch, self.seen, self.prior)
 
 
+def matched_prior(moments: Moments, scale: np.ndarray | float = 1.0) -> np.ndarray:
+    """The target prior q = pi w, q >= 0 with sum 1, that matches the means best, by scale."""
+    columns = (moments.confusion / moments.prior).T / scale
+    return simplex_least_squares(columns.T, moments.target / scale, moments.prior)
+
+
 def matched(
-    features: Features, moments: Moments, seen: np.ndarray, scale: np.ndarray | float = 1.0
+    features: Features,
+    moments: Moments,
+    target: Arrays,
+    seen: np.ndarray,
+    scale: np.ndarray | float = 1.0,
 ) -> Solution:
-    """The weights w >= 0 with sum_y pi_y w_y = 1 that match the means best, in units of scale.
+    """The weights w >= 0 with sum_y pi_y w_y = 1 that match the means best, with their influence.
 
     On the classes that are not held at 0, with N = C'C,  [N pi; pi' 0]^-1 = [G s; s' .]  and
     Q = G C'; rows of C and mu divided by scale.
     """
     C, pi = moments.confusion, moments.prior
-    scale = np.broadcast_to(scale, len(C))
-    columns = C / pi / scale[:, None]
-    q = simplex_least_squares(columns, moments.target / scale)
+    q = matched_prior(moments, scale)
     S, held = len(pi), q == 0
+    columns = (C / pi).T / scale
     bordered = np.ones((S + 1, S + 1))
-    bordered[:S, :S] = columns.T @ columns
+    bordered[:S, :S] = columns @ columns.T
     bordered[S, S] = 0
     answer = freed_inverse(bordered, np.append(~held, True))[:S] / pi[:, None]
-    inverse = answer[:, :S] @ columns.T / scale
+    inverse = answer[:, :S] @ columns / scale
     influence = LinearInfluence(
         features, seen, q / pi, pi, C, moments.target, inverse, answer[:, S]
     )
-    return Solution(
-        q / pi,
-        pi,
-        influence,
-        inverse @ moments.scatter @ inverse.T,
-        C,
-        held,
-    )
+    scatter = scatter_of(features, target, moments.target)
+    return Solution(q / pi, pi, influence, inverse @ scatter @ inverse.T, C, held)

@@ -101,7 +101,7 @@ class Predictions(Frozen):
     @property
     def mean_prediction(self) -> np.ndarray:
         """(K,) the mean of the rows."""
-        return np.asarray(self.frequency.astype(self.p.dtype) @ self.matrix) / self.size
+        return np.asarray((self.frequency / self.size).astype(self.p.dtype) @ self.matrix)
 
     def codes(self, seen: np.ndarray) -> np.ndarray:
         """The labels, counted among the classes marked as seen."""

@@ -1,159 +1,24 @@
-"""Calibrators softmax(slope log p + bias), fitted to labelled rows by Newton's method.
+"""Fitting calibrators to labelled rows by Newton's method, with a prior of largest evidence.
 
-docs/mathematics.md section 6 has the likelihood, its derivatives and the prior of the parameters.
+docs/mathematics.md section 6.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from calshift.engines import Arrays, Sums
-from calshift.frozen import Frozen
-from calshift.predictions import Predictions
+from calshift.calibrators import KINDS, Scaling, inverse
+from calshift.engines import Arrays
 
-KINDS = {  # name -> (one slope for all classes, biases)
-    "ts": (True, False),
-    "bcts": (True, True),
-    "nbvs": (False, False),
-    "vs": (False, True),
-}
-LEAST_PROBABILITY = 1e-12  # what an exact zero counts as
 LEAST_PRECISION = 1e-2  # of the prior in every direction: separable classes keep finite slopes
 LARGEST_PRECISION = 1e3  # a prior with a standard deviation of .03
 MOST_STEPS = 50
 PRIOR_STEPS = 10  # in which the precision of the prior may still change
 LEAST_GAIN = 1e-10  # of the mean log-likelihood, below which the last Newton step is taken
 
-
-@dataclass(frozen=True, eq=False)
-class Scaling(Frozen):
-    """A calibrator of the classes that its sample showed.
-
-    Attributes
-    ----------
-    kind : one of KINDS
-    seen : (K,) bool; the other classes are left out
-    parameters : (d,) slopes, then biases
-    precision : (d, d) of the normal prior, whose mean is no change: slopes of 1, biases of 0
-    information : (d, d) minus the second derivative of the penalised log-likelihood
-    converged, iterations : of Newton's method
-    """
-
-    kind: str
-    seen: np.ndarray
-    parameters: np.ndarray
-    precision: np.ndarray
-    information: np.ndarray
-    converged: bool = False
-    iterations: int = 0
-
-    @property
-    def slope(self) -> np.ndarray:
-        """(1,) or (S,): 1 / temperature."""
-        return self.parameters[: self.slopes]
-
-    @property
-    def bias(self) -> np.ndarray:
-        """(S,), or (1,) of 0 for a kind without."""
-        return self.parameters[self.slopes :] if KINDS[self.kind][1] else np.zeros(1)
-
-    @property
-    def slopes(self) -> int:
-        """How many of the parameters are slopes."""
-        return 1 if KINDS[self.kind][0] else int(self.seen.sum())
-
-    @property
-    def pull(self) -> np.ndarray:
-        """(d,) gradient of the likelihood at the optimum, where the prior balances it."""
-        centre = np.where(np.arange(len(self.parameters)) < self.slopes, 1.0, 0.0)
-        return np.asarray(self.precision @ (self.parameters - centre))
-
-    def scores(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) logarithms of the predicted probabilities; an exact zero is floored."""
-        p = batch.matrix if self.seen.all() else batch.matrix[:, self.seen]
-        return np.asarray(np.log(np.maximum(p, LEAST_PROBABILITY, dtype=float)))
-
-    def calibrated(self, scores: np.ndarray) -> np.ndarray:
-        """(rows, S) probabilities of the classes seen, softmax(slope scores + bias)."""
-        z = np.asarray(self.slope * scores)
-        z += self.bias
-        z -= z.max(axis=1, keepdims=True)
-        np.exp(z, out=z)
-        z /= z.sum(axis=1, keepdims=True)
-        return z
-
-    def __call__(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) probabilities of the classes seen."""
-        return self.calibrated(self.scores(batch))
-
-    def rows(self, batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
-        """(rows, S) probabilities, and (rows, slopes) gradients of each row's log-likelihood.
-
-        The gradient by the biases needs no computing: it is 1_y - p.
-        """
-        scores = self.scores(batch)
-        p, code = self.calibrated(scores), batch.codes(self.seen)
-        hit = scores[np.arange(len(p)), code]
-        if KINDS[self.kind][0]:
-            return p, (hit - np.einsum("ic,ic->i", p, scores))[:, None]
-        by_slope = -p * scores
-        by_slope[np.arange(len(p)), code] += hit
-        return p, by_slope
-
-    def slope_response(
-        self, weight: np.ndarray, share: np.ndarray, scores: np.ndarray
-    ) -> np.ndarray:
-        """(S, slopes) sum over rows of weight_c (x_c - sum_k share_k x_k), x = d logit / d slope.
-
-        With the probabilities as weight and share it is how their sum moves with the slopes.
-        """
-        own = np.einsum("ic,ic->c", weight, scores)
-        if KINDS[self.kind][0]:
-            return np.asarray(own - np.einsum("ic,ic->i", share, scores) @ weight)[:, None]
-        return np.asarray(np.diag(own) - weight.T @ (share * scores))
-
-    def response(self, batch: Predictions) -> np.ndarray:
-        """Kernel: (S, d), the derivative of the sum of calibrated probabilities."""
-        scores = self.scores(batch)
-        p = self.calibrated(scores)
-        fp = p if batch.sample_weight is None else batch.frequency[:, None] * p
-        return self._response(p, fp, scores)
-
-    def _response(self, p: np.ndarray, fp: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        by_slope = self.slope_response(fp, p, scores)
-        if not KINDS[self.kind][1]:
-            return by_slope
-        return np.hstack([by_slope, np.diag(fp.sum(axis=0)) - fp.T @ p])
-
-    def likelihood(self, batch: Predictions) -> Sums:
-        """Kernel: log-likelihood of the labels, its gradient, its information."""
-        scores, code, f = self.scores(batch), batch.codes(self.seen), batch.frequency
-        p, rows = self.calibrated(scores), np.arange(len(batch))
-        fp = p if batch.sample_weight is None else f[:, None] * p
-        S, hit = p.shape[1], np.maximum(p[rows, code], np.finfo(float).tiny)
-        by_slope = np.bincount(code, f * scores[rows, code], S) - np.einsum("ic,ic->c", fp, scores)
-        by_bias = np.bincount(code, f, S) - fp.sum(axis=0)
-        gradient = np.array([by_slope.sum()]) if KINDS[self.kind][0] else by_slope
-        if KINDS[self.kind][1]:
-            gradient = np.concatenate([gradient, by_bias])
-        return Sums((f @ np.log(hit), gradient, self._information(p, fp, f, scores)))
-
-    def _information(
-        self, p: np.ndarray, fp: np.ndarray, f: np.ndarray, scores: np.ndarray
-    ) -> np.ndarray:
-        """sum_i f_i [ sum_c p_c x_c x_c' - (sum_c p_c x_c)(sum_c p_c x_c)' ], x_c as above."""
-        if KINDS[self.kind][0]:
-            mean, square = (np.einsum("ic,ic->i", p, x) for x in (scores, scores**2))
-            top = np.full((1, 1), f @ (square - mean**2))
-        else:
-            scored = fp * scores
-            top = np.diag(np.einsum("ic,ic->c", scored, scores)) - scored.T @ (p * scores)
-        if not KINDS[self.kind][1]:
-            return top
-        biases = self._response(p, fp, scores)
-        return np.vstack([np.hstack([top, biases[:, : self.slopes].T]), biases])
+Block = tuple[slice, np.ndarray]  # a range of parameters; the directions that have freedom
 
 
 def fit_scaling(kind: str, engine: Arrays, class_counts: np.ndarray) -> Scaling:
@@ -164,15 +29,15 @@ def fit_scaling(kind: str, engine: Arrays, class_counts: np.ndarray) -> Scaling:
     little freedom.
     """
     now, centre, blocks = _start(kind, class_counts)
-    n, spread = class_counts.sum(), np.ones(len(blocks))
+    n, spread, least = class_counts.sum(), np.ones(len(blocks)), now.precision
     value, gradient, information = engine.total(now.likelihood)
     for step in range(1, MOST_STEPS + 1):
         if step <= PRIOR_STEPS:
-            spread = _precisions(spread, blocks, now, centre, gradient, information)
-        precision = _prior(blocks, spread, len(centre))
+            spread = _precisions(spread, blocks, least, now, centre, gradient, information)
+        precision = _prior(least, blocks, spread)
         penalised = information + precision
         slope = gradient - precision @ (now.parameters - centre)
-        move = np.linalg.solve(penalised, slope)
+        move = inverse(penalised) @ slope
         settled = bool(slope @ move <= 2 * LEAST_GAIN * n)
         if settled:
             break
@@ -187,9 +52,6 @@ def fit_scaling(kind: str, engine: Arrays, class_counts: np.ndarray) -> Scaling:
     )
 
 
-Block = tuple[slice, np.ndarray]  # a range of parameters; the directions that have freedom
-
-
 def _start(kind: str, class_counts: np.ndarray) -> tuple[Scaling, np.ndarray, list[Block]]:
     """No change at all, and the parameters that vary around a common law."""
     seen = class_counts > 0
@@ -201,8 +63,9 @@ def _start(kind: str, class_counts: np.ndarray) -> tuple[Scaling, np.ndarray, li
     if biased:
         laws = np.stack([np.ones(S), share], axis=1)
         blocks.append((slice(a, a + S), _complement(laws)))
-    nothing = np.eye(len(centre))
-    scaling = Scaling(kind, seen, centre, nothing, nothing)
+    least = LEAST_PRECISION * np.eye(len(centre))
+    least[a:, a:] += class_counts.sum() / S  # a constant added to all biases changes nothing
+    scaling = Scaling(kind, seen, centre, least, least)
     return scaling, centre, [block for block in blocks if np.trace(block[1]) > 0.5]
 
 
@@ -213,8 +76,8 @@ def _complement(laws: np.ndarray) -> np.ndarray:
     return np.asarray(np.eye(len(laws)) - basis @ basis.T)
 
 
-def _prior(blocks: list[Block], spread: np.ndarray, d: int) -> np.ndarray:
-    precision = LEAST_PRECISION * np.eye(d)
+def _prior(least: np.ndarray, blocks: list[Block], spread: np.ndarray) -> np.ndarray:
+    precision = least.copy()
     for (where, projection), strength in zip(blocks, spread, strict=True):
         precision[where, where] += strength * projection
     return precision
@@ -223,6 +86,7 @@ def _prior(blocks: list[Block], spread: np.ndarray, d: int) -> np.ndarray:
 def _precisions(
     spread: np.ndarray,
     blocks: list[Block],
+    least: np.ndarray,
     now: Scaling,
     centre: np.ndarray,
     gradient: np.ndarray,
@@ -233,8 +97,8 @@ def _precisions(
     strength = (directions - strength tr(P Sigma)) / |P (eta - centre)|^2
     """
     for _ in range(5 if blocks else 0):
-        precision = _prior(blocks, spread, len(centre))
-        covariance = np.linalg.inv(information + precision)
+        precision = _prior(least, blocks, spread)
+        covariance = inverse(information + precision)
         offset = now.parameters - centre
         offset = offset + covariance @ (gradient - precision @ offset)
         found = []

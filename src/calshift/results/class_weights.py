@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calshift.checks import is_number
 from calshift.errors import InvalidInput
 from calshift.frozen import Frozen
 from calshift.wording import noted
@@ -75,7 +76,7 @@ class ClassWeights(Frozen):
         """Lower and upper ends for each class's share of the target, within [0, 1]."""
         from scipy.special import ndtri
 
-        if not 0 < level < 1:
+        if not is_number(level) or not 0 < level < 1:
             msg = f"level must lie between 0 and 1; got {level!r}"
             raise InvalidInput(msg)
         if self.standard_error is None:

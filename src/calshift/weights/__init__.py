@@ -37,7 +37,7 @@ DEFAULT = (
 
 def class_weights_of(weights: Any, source: Predictions, target: Predictions) -> ClassWeights:
     """What a user may give as weights: a method's name, a vector, or a ClassWeights."""
-    if isinstance(weights, str):
+    if isinstance(weights, str) or weights is None:
         return estimated_weights(weights, source, target, "weights")
     return given_weights(weights, source.class_counts, target.mean_prediction, source.classes)
 
@@ -47,7 +47,8 @@ def estimated_weights(
 ) -> ClassWeights:
     """The weights found by the method of that name."""
     if not isinstance(method, str) or method not in METHODS:
-        msg = f"{name} must be one of {', '.join(METHODS)}; got {method!r}"
+        other = ", or class weights" if name == "weights" else ""
+        msg = f"{name} must be one of {', '.join(METHODS)}{other}; got {method!r}"
         raise InvalidInput(msg)
     counts = source.class_counts
     engines = Arrays.in_blocks(source), Arrays.in_blocks(target)

@@ -12,7 +12,14 @@ import numpy as np
 from calshift.engines import Arrays
 from calshift.frozen import Frozen
 from calshift.influence import RELATIVE_ZERO, Solution, freed_inverse
-from calshift.matching import LinearInfluence, Moments, matched, moments_of
+from calshift.matching import (
+    LinearInfluence,
+    Moments,
+    matched,
+    matched_prior,
+    moments_of,
+    scatter_of,
+)
 from calshift.predictions import Predictions
 
 FAILURE = 0.05  # delta: how often the bound behind rlls's penalty may fail
@@ -38,7 +45,7 @@ def bbse(source: Arrays, target: Arrays, class_counts: np.ndarray, *, soft: bool
     """Black-box shift estimation: C w = mu in the least squares, w >= 0, sum pi w = 1."""
     features = Predicted(soft)
     moments = moments_of(features, source, target, class_counts)
-    return matched(features, moments, class_counts > 0)
+    return matched(features, moments, target, class_counts > 0)
 
 
 def rlls(source: Arrays, target: Arrays, class_counts: np.ndarray, *, soft: bool) -> Solution:
@@ -51,13 +58,15 @@ def rlls(source: Arrays, target: Arrays, class_counts: np.ndarray, *, soft: bool
     moments = moments_of(features, source, target, class_counts)
     C, b = moments.confusion, moments.target - moments.confusion.sum(axis=1)
     penalty = SHARE * _bound(len(moments.target), class_counts.sum())
-    if penalty * np.linalg.norm(b) >= np.linalg.norm(C.T @ b):
+    size = np.linalg.norm(b)
+    if size <= RELATIVE_ZERO or penalty * size >= np.linalg.norm(C.T @ b):
         return _unmoved(features, moments, seen)
-    exact = matched(features, moments, seen)
-    if not exact.held.any() and _is_exact(C, exact.weights - 1, penalty):
-        return exact
+    exact = matched_prior(moments) / moments.prior
+    if exact.all() and _is_exact(C, exact - 1, penalty):
+        return matched(features, moments, target, seen)
     t, steps = _penalised(C, b, penalty)
-    return _shrunken(features, moments, seen, t, penalty, steps)
+    scatter = scatter_of(features, target, moments.target)
+    return _shrunken(features, moments, scatter, seen, t, penalty, steps)
 
 
 def _bound(K: int, n: float) -> float:
@@ -138,6 +147,7 @@ def _unmoved(features: Predicted, moments: Moments, seen: np.ndarray) -> Solutio
 def _shrunken(
     features: Predicted,
     moments: Moments,
+    scatter: np.ndarray,
     seen: np.ndarray,
     t: np.ndarray,
     penalty: float,
@@ -167,7 +177,7 @@ def _shrunken(
         w,
         moments.prior,
         influence,
-        inverse @ moments.scatter @ inverse.T,
+        inverse @ scatter @ inverse.T,
         C,
         held,
         iterations=steps,

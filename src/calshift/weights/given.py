@@ -27,10 +27,12 @@ def given_weights(
     """
     K = len(source_counts)
     if isinstance(weights, str) or weights is None:
-        msg = f"weights must be {K} numbers or a ClassWeights; got {weights!r}"
+        msg = f"weights must be a method's name, {K} numbers or a ClassWeights; got {weights!r}"
         if isinstance(weights, str):
-            msg += " (a method needs the rows: call label_shift_weights)"
+            msg += ", and a method needs the rows: call label_shift_weights"
         raise InvalidInput(msg)
+    if isinstance(weights, ClassWeights) and _is_of(weights, source_counts):
+        return weights
     known = isinstance(weights, ClassWeights)
     values = weights.values if known else to_numpy(weights, "weights")[0]
     if values.dtype.kind not in "fiub":
@@ -41,6 +43,16 @@ def given_weights(
         raise InvalidInput(msg)
     checked = _from_values(values.astype(float), source_counts, predicted, classes)
     return _refitted(weights, checked) if known else checked
+
+
+def _is_of(weights: ClassWeights, source_counts: np.ndarray) -> bool:
+    """Whether the weights were estimated from this very source."""
+    n = source_counts.sum()
+    return (
+        weights.influence is not None
+        and weights.n_source == n
+        and np.array_equal(weights.prior_source, source_counts / n)
+    )
 
 
 def _refitted(weights: ClassWeights, checked: ClassWeights) -> ClassWeights:

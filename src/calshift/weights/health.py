@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from calshift.engines import Arrays, Sums
-from calshift.influence import Solution
-from calshift.predictions import Predictions
+from calshift.engines import Arrays
+from calshift.influence import Solution, covariances
 from calshift.results import ClassWeights
 from calshift.wording import names
 
 FEW_ROWS = 20  # source rows of a class, below which its weight is not trusted
 NEARLY_SINGULAR = 1e4  # condition number
+UNKNOWN_SHARE = 0.25  # standard error of a share of which little can be said
 UNCERTAIN = 0.5  # expected sum of |error| over the classes of the target prior, of 2 at most
 LOADING = 0.1  # share of a class in a direction that the predictions do not show
 
@@ -33,108 +35,130 @@ def assessed(
     """
     seen = class_counts > 0
     q = solution.base * solution.weights
-    prior, values_error = _variances(solution, source, sizes)
-    turn = (np.eye(len(q)) - np.outer(q / q.sum(), np.ones(len(q)))) / q.sum()
-    covariance = turn @ prior @ turn.T  # of q / sum q
-    singular = np.linalg.svd(solution.matrix, compute_uv=False)
-    least = float(singular[-1])
-    condition = float(singular[0]) / least if least > 0 else float("inf")
+    covariance, values_error = covariances(solution, source, sizes)
+    least, condition = _singular(solution.matrix)
     unclear = _unclear(solution.matrix) if condition > NEARLY_SINGULAR else np.zeros(len(q), bool)
-    few = class_counts[seen] < FEW_ROWS
-    notes = _notes(solution, method, condition, covariance, few, seen, predicted, classes)
-    return ClassWeights(
+    covariance, raised = _plausible(covariance, q / q.sum(), unclear, sizes[1])
+    values_error = np.maximum(values_error, raised / solution.base)
+    error = np.sqrt(np.diag(covariance))
+    doubts = {
+        "few": class_counts[seen] < FEW_ROWS,
+        "unclear": unclear,
+        "unknown": error > UNKNOWN_SHARE,
+    }
+    weights = ClassWeights(
         values=_spread(solution.weights, seen, np.nan),
         prior_source=class_counts / class_counts.sum(),
         prior_target=_spread(q / q.sum(), seen),
         n_source=sizes[0],
         method=method,
-        warnings=notes,
         covariance=_spread_both(covariance, seen),
         values_error=_spread(values_error, seen),
         converged=solution.converged,
         iterations=solution.iterations,
         condition_number=condition,
         smallest_singular_value=least,
-        reasons=_reasons(class_counts, few, unclear),
+        reasons=_reasons(class_counts, **doubts),
         influence=solution.influence,
         classes=classes,
     )
+    notes = (
+        *_missing(seen, predicted, classes),
+        *_shaky(weights, error.sum()),
+        *solution.notes,
+        *_rare(doubts["few"], doubts["unknown"], np.flatnonzero(seen), classes),
+        *_small(weights.ess, sizes[1]),
+    )
+    return replace(weights, warnings=notes)
 
 
-def _variances(
-    solution: Solution, source: Arrays, sizes: tuple[float, float]
+def _plausible(
+    covariance: np.ndarray, q: np.ndarray, unclear: np.ndarray, m: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Covariance of base * weights, and standard errors of the weights.
+    """Standard errors no smaller than known labels would have, no larger than .5; those raised.
 
-    sum_i psi_i psi_i' / n^2 + the target's share / m, with psi_i = base phi_i + w phi_i(base)
+    The least is that of a share of m rows with one more in the class and one outside; classes
+    that are not told apart may share their mass in any way. No share has a deviation above .5.
     """
-    base, w = solution.base, solution.weights
+    drawn = (m * q + 1) / (m + 2)
+    least = drawn * (1 - drawn) / (m + 2) + np.where(unclear, q[unclear].sum() ** 2 / 12, 0.0)
+    found = (covariance + covariance.T) / 2
+    raised = np.where(np.diag(found) < least, least, 0.0)
+    found[np.diag_indices(len(q))] = np.maximum(np.diag(found), least)
+    shrink = np.minimum(1.0, 0.5 / np.sqrt(np.diag(found)))
+    return np.asarray(found * np.outer(shrink, shrink)), np.sqrt(raised)
 
-    def kernel(batch: Predictions) -> Sums:
-        phi = solution.influence.source(batch)
-        psi = base * phi + w * solution.influence.base(batch)
-        root = np.sqrt(batch.frequency)[:, None]
-        psi *= root
-        phi *= root
-        return Sums((psi.T @ psi, np.einsum("ic,ic->c", phi, phi)))
 
-    (prior, values), (n, m) = source.total(kernel), sizes
-    prior = prior / n**2 + solution.target_covariance * np.outer(base, base) / m
-    values = values / n**2 + np.diag(solution.target_covariance) / m
-    return prior, np.sqrt(np.maximum(values, 0.0))
+def _singular(matrix: np.ndarray) -> tuple[float, float]:
+    """The smallest singular value and the condition number; fewer rows than classes count as 0."""
+    size = np.linalg.svd(matrix, compute_uv=False)
+    least = float(size[-1]) if len(size) == matrix.shape[1] else 0.0
+    return least, float(size[0]) / least if least > 0 else float("inf")
 
 
 def _unclear(matrix: np.ndarray) -> np.ndarray:
     """Classes that make up the directions in which the matrix is nearly singular."""
     _, size, vectors = np.linalg.svd(matrix)
-    weak = np.append(size, np.zeros(len(vectors) - len(size))) < size[0] / NEARLY_SINGULAR
+    weak = np.append(size, np.zeros(len(vectors) - len(size))) <= size[0] / NEARLY_SINGULAR
     return np.asarray((vectors[weak] ** 2).max(axis=0) > LOADING)
 
 
-def _notes(
-    solution: Solution,
-    method: str,
-    condition: float,
-    covariance: np.ndarray,
-    few: np.ndarray,
-    seen: np.ndarray,
-    predicted: np.ndarray,
-    classes: tuple[Any, ...] | None,
-) -> tuple[str, ...]:
-    """What a statistician would object to, worst first."""
-    notes = []
+def _missing(
+    seen: np.ndarray, predicted: np.ndarray, classes: tuple[Any, ...] | None
+) -> Iterator[str]:
     if not seen.all():
         missing, share = names(np.flatnonzero(~seen), classes), predicted[~seen].sum()
-        notes.append(
+        yield (
             f"the source lacks {missing}, to which predictions give {share:.1%}: "
             "left out, calibration unknown there"
         )
-    if not solution.converged:
-        notes.append(f"{method} did not converge: its weights are those of the last step")
-    if condition > NEARLY_SINGULAR:
-        notes.append(
+
+
+def _shaky(weights: ClassWeights, errors: float) -> Iterator[str]:
+    """Reasons to doubt the whole; ``errors`` are the standard errors in sum."""
+    assert weights.condition_number is not None
+    if not weights.converged:
+        yield f"{weights.method} did not converge: its weights are those of the last step"
+    if weights.condition_number > NEARLY_SINGULAR:
+        yield (
             "the predictions hardly tell some classes apart (condition number "
-            f"{condition:.1e}): weights are the best within their bounds, not to be relied on"
+            f"{weights.condition_number:.1e}): weights are the best within their bounds, "
+            "not to be relied on"
         )
-    error = np.sqrt(2 / np.pi) * np.sqrt(np.maximum(np.diag(covariance), 0)).sum()
-    if error > UNCERTAIN:
-        notes.append(
-            f"the target's mix is hardly known: its error, summed over the classes, "
-            f"is expected to be {error:.2f}"
+    expected = np.sqrt(2 / np.pi) * errors  # of |error|, for a normal one
+    if expected > UNCERTAIN:
+        yield (
+            "the target's mix is hardly known: its error, summed over the classes, "
+            f"is expected to be {expected:.2f}"
         )
-    notes.extend(solution.notes)
+
+
+def _rare(
+    few: np.ndarray, unknown: np.ndarray, seen: np.ndarray, classes: tuple[Any, ...] | None
+) -> Iterator[str]:
+    if unknown.any():
+        yield f"{names(seen[unknown], classes)} may have almost any share of the target"
     if few.any():
-        rare = names(np.flatnonzero(seen)[few], classes)
         verb = "has" if few.sum() == 1 else "have"
-        notes.append(f"{rare} {verb} fewer than {FEW_ROWS} source rows: weights not trusted")
-    return tuple(notes)
+        rare = names(seen[few], classes)
+        yield f"{rare} {verb} fewer than {FEW_ROWS} source rows: weights not trusted"
 
 
-def _reasons(class_counts: np.ndarray, few: np.ndarray, unclear: np.ndarray) -> tuple[str, ...]:
+def _small(ess: float, m: float) -> Iterator[str]:
+    if m < FEW_ROWS:
+        yield f"the target has {m:g} rows, too few to tell its mix"
+    if ess < FEW_ROWS:
+        yield f"weighted like this, the source is worth {ess:.0f} rows"
+
+
+def _reasons(
+    class_counts: np.ndarray, few: np.ndarray, unclear: np.ndarray, unknown: np.ndarray
+) -> tuple[str, ...]:
     reasons = np.full(len(class_counts), "not in the source", dtype=object)
     seen = class_counts > 0
     rare = [f"{count:g} source rows" for count in class_counts[seen]]
     inner = np.where(unclear, "not told from other classes", "")
+    inner = np.where(unknown & ~unclear, "may have almost any share", inner)
     reasons[seen] = np.where(few, rare, inner)
     return tuple(reasons.tolist())
 

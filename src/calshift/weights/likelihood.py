@@ -5,50 +5,22 @@ docs/mathematics.md section 7; paper, section on importance weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from calshift.calibrators import KINDS, Scaling, Uncalibrated
 from calshift.engines import Arrays, Sums
 from calshift.frozen import Frozen
 from calshift.influence import Solution, freed_inverse, label_influence
+from calshift.mixture import Mixture, maximised
 from calshift.predictions import Predictions
-from calshift.scaling import KINDS, LEAST_PROBABILITY, Scaling, fit_scaling
+from calshift.scaling import fit_scaling
 
 PRIOR_ROWS = 0.5  # a class, that the prior of map is worth
-LARGEST_GAP = 1e-10  # bound on the mean log-likelihood that is still missing
-EM_STEPS = 15  # before Newton's method takes over
-MOST_STEPS = 200
 LEAST_SLOPE = 0.05  # of a calibrator, below which predictions say nothing
 TOLERATED_GAP = 0.1  # between mean prediction and class shares, summed over the classes
 TOLERATED_PULL = 0.05  # the prior's share among the target rows
-LENGTHS = 0.5 ** np.arange(12)  # of a Newton step that are tried
-
-
-@dataclass(frozen=True, eq=False)
-class Uncalibrated(Frozen):
-    """The predictions as they are, restricted to the classes seen; an exact zero is floored."""
-
-    seen: np.ndarray
-    converged: bool = True
-
-    def __call__(self, batch: Predictions) -> np.ndarray:
-        p = np.maximum(batch.matrix[:, self.seen], LEAST_PROBABILITY, dtype=float)
-        return np.asarray(p / p.sum(axis=1, keepdims=True))
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """Where the likelihood is largest.
-
-    ratio : v, (S,) q / pi;  curvature : A, mean_j z_j z_j' with z_j = p_j / (p_j . v)
-    """
-
-    ratio: np.ndarray
-    curvature: np.ndarray
-    converged: bool
-    iterations: int
 
 
 def em(
@@ -61,8 +33,28 @@ def em(
     seen = class_counts > 0
     calibrate = fit_scaling(calibrator, source, class_counts) if calibrator else Uncalibrated(seen)
     mean = source.total(lambda batch: batch.frequency @ calibrate(batch)) / class_counts.sum()
-    mixture = _maximised(target.mapped(calibrate), mean, np.zeros(len(mean)))
-    return _solution(source, target, class_counts, calibrate, mean, mixture)
+    mixture = maximised(target.mapped(calibrate), mean, np.zeros(len(mean)))
+    found = _solution(source, target, class_counts, calibrate, mean, mixture)
+    if calibrator is None and _says_nothing(source, calibrate, class_counts):
+        note = "the predictions fit the labels of the source worse than its class shares alone do"
+        return replace(found, notes=(note, *found.notes))
+    return found
+
+
+def _says_nothing(
+    source: Arrays, calibrate: Scaling | Uncalibrated, class_counts: np.ndarray
+) -> bool:
+    """Whether the log loss of the predictions is above that of the class shares."""
+    seen = class_counts > 0
+
+    def kernel(batch: Predictions) -> float:
+        hit = calibrate(batch)[np.arange(len(batch)), batch.codes(seen)]
+        return float(batch.frequency @ np.log(hit))
+
+    n = class_counts.sum()
+    return bool(
+        source.total(kernel) / n < np.sum(class_counts[seen] / n * np.log(class_counts[seen] / n))
+    )
 
 
 def maximum_a_posteriori(source: Arrays, target: Arrays, class_counts: np.ndarray) -> Solution:
@@ -74,90 +66,8 @@ def maximum_a_posteriori(source: Arrays, target: Arrays, class_counts: np.ndarra
     mean = source.total(lambda batch: batch.frequency @ calibrate(batch)) / class_counts.sum()
     after = target.mapped(calibrate)
     strength = PRIOR_ROWS * len(mean)
-    mixture = _maximised(after, mean, strength * mean)
-    m = target.total(lambda batch: batch.size)
-    return _solution(source, target, class_counts, calibrate, mean, mixture, m / (m + strength))
-
-
-def _maximised(engine: Arrays, prior: np.ndarray, pseudo: np.ndarray) -> Mixture:
-    """The v >= 0 that maximises sum_j log p_j . v + pseudo . log v, with prior . v = 1.
-
-    At v the mean log-likelihood is short of the largest by at most max_y zbar_y / prior_y - 1.
-    """
-    v, curvature = np.ones(len(prior)), None
-    for step in range(MOST_STEPS):
-        rows, z = engine.total(_gradient(v))
-        size = rows + pseudo.sum()
-        z = (z + _over(pseudo, v)) / size
-        settled = bool(np.max(z / prior) - 1 <= LARGEST_GAP)
-        if (settled and curvature is None) or (not settled and step >= EM_STEPS):
-            curvature = (engine.total(_curvature(v)) + np.diag(_over(pseudo, v**2))) / size
-        if settled:
-            break
-        better = None
-        if curvature is not None:
-            there = _newton_point(v, curvature, z, prior)
-            better = _farthest_up(engine, v, there, size * prior, pseudo)
-        v = v * z / prior if better is None else better
-        v = v / (prior @ v)
-    assert curvature is not None
-    return Mixture(v, curvature, settled, step)
-
-
-def _over(pseudo: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return np.asarray(np.divide(pseudo, v, out=np.zeros(len(v)), where=pseudo > 0))
-
-
-def _gradient(v: np.ndarray) -> Callable[[Predictions], Sums]:
-    """Kernel: rows, and the sum of z = p / (p . v)."""
-
-    def kernel(batch: Predictions) -> Sums:
-        return Sums((batch.size, (batch.frequency / (batch.p @ v)) @ batch.p))
-
-    return kernel
-
-
-def _curvature(v: np.ndarray) -> Callable[[Predictions], np.ndarray]:
-    """Kernel: sum of z z'."""
-
-    def kernel(batch: Predictions) -> np.ndarray:
-        z = batch.p * (np.sqrt(batch.frequency) / (batch.p @ v))[:, None]
-        return np.asarray(z.T @ z)
-
-    return kernel
-
-
-def _newton_point(
-    v: np.ndarray, curvature: np.ndarray, z: np.ndarray, prior: np.ndarray
-) -> np.ndarray:
-    """The v >= 0 where the quadratic model is largest: least v'Av / 2 - (2 zbar - prior)'v."""
-    from scipy.optimize import nnls
-
-    ridge = 1e-12 * np.trace(curvature) / len(v)
-    R = np.linalg.cholesky(curvature + ridge * np.eye(len(v))).T
-    pull = np.linalg.solve(R.T, curvature @ v + z - prior + ridge * v)
-    return np.asarray(nnls(R, pull, maxiter=100 * len(v) + 1000)[0])
-
-
-def _farthest_up(
-    engine: Arrays, v: np.ndarray, there: np.ndarray, cost: np.ndarray, pseudo: np.ndarray
-) -> np.ndarray | None:
-    """The point between v and there of largest likelihood among a few, None if all are lower."""
-    lengths = np.append(LENGTHS, 0.0)
-
-    def kernel(batch: Predictions) -> np.ndarray:
-        here, step = batch.p @ v, batch.p @ (there - v)
-        return np.array([batch.frequency @ _log(here + t * step) for t in lengths])
-
-    points = v + lengths[:, None] * (there - v)
-    value = engine.total(kernel) + _log(points[:, pseudo > 0]) @ pseudo[pseudo > 0] - points @ cost
-    best = int(np.argmax(value))
-    return points[best] if best < len(LENGTHS) else None
-
-
-def _log(x: np.ndarray) -> np.ndarray:
-    """Logarithm, of 0 a very low value rather than an infinite one."""
-    return np.asarray(np.log(np.maximum(x, 1e-300)))
+    mixture = maximised(after, mean, strength * mean)
+    return _solution(source, target, class_counts, calibrate, mean, mixture)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +138,6 @@ def _solution(
     calibrate: Scaling | Uncalibrated,
     mean: np.ndarray,
     mixture: Mixture,
-    shrinkage: float = 1.0,
 ) -> Solution:
     """Weights q / pi, relative to the class shares if the calibrator has biases.
 
@@ -241,7 +150,7 @@ def _solution(
     biased = isinstance(calibrate, Scaling) and KINDS[calibrate.kind][1]
     base = prior if biased else mean
     G = freed_inverse(A, v > 0)
-    moved, moved_mean, slope_mean = _by_parameters(source, target, n, calibrate, v, A, shrinkage)
+    moved, moved_mean, slope_mean = _by_parameters(source, target, n, calibrate, mixture)
     slopes = len(slope_mean)
     scale = (mean / base)[:, None]
     by_probability, by_parameter = -scale * G, scale * (G @ (moved - moved_mean))
@@ -250,21 +159,21 @@ def _solution(
         by_parameter += (v / prior)[:, None] * moved_mean
         by_label = by_parameter[:, slopes:] - np.diag(v * mean / prior**2)
         by_probability += np.diag(v / prior) - by_parameter[:, slopes:]
-    inverse = shrinkage * scale * G
+    inverse = mixture.share * scale * G
     influence = LikelihoodInfluence(
-        calibrate, seen, v, A @ v, inverse, by_probability, by_parameter[:, :slopes], by_label,
-        mean, slope_mean, prior, None if biased else moved_mean,
+        calibrate, seen, v, mixture.mean, inverse, by_probability, by_parameter[:, :slopes],
+        by_label, mean, slope_mean, prior, None if biased else moved_mean,
     )  # fmt: skip
     return Solution(
         v * mean / base,
         base,
         influence,
-        inverse @ (A - np.outer(A @ v, A @ v)) @ inverse.T,
-        A,
+        inverse @ (mixture.square - np.outer(mixture.mean, mixture.mean)) @ inverse.T,
+        mixture.square,
         v == 0,
         mixture.converged and calibrate.converged,
         mixture.iterations,
-        _notes(calibrate, mean, prior, biased, shrinkage),
+        _notes(calibrate, mean, prior, biased, mixture.share),
     )
 
 
@@ -273,19 +182,18 @@ def _by_parameters(
     target: Arrays,
     n: float,
     calibrate: Scaling | Uncalibrated,
-    v: np.ndarray,
-    A: np.ndarray,
-    shrinkage: float,
+    mixture: Mixture,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How zbar and the mean prediction move with a row's calibrator gradient, and its mean.
 
     The parameters move by n I^-1 g_i / n, I being the information.
     """
     if not isinstance(calibrate, Scaling):
-        return np.zeros((len(v), 0)), np.zeros((len(v), 0)), np.zeros(0)
-    step = n * np.linalg.inv(calibrate.information)
+        nothing = np.zeros((len(mixture.ratio), 0))
+        return nothing, nothing, np.zeros(0)
+    step = n * calibrate.covariance
     on_mean = _source_response(source, calibrate) / n
-    on_target = shrinkage * _target_response(target, calibrate, v, A)
+    on_target = mixture.share * _target_response(target, calibrate, mixture)
     return on_target @ step, on_mean @ step, calibrate.pull[: calibrate.slopes] / n
 
 
@@ -294,7 +202,7 @@ def _notes(
     mean: np.ndarray,
     prior: np.ndarray,
     biased: bool,
-    shrinkage: float,
+    share: float,
 ) -> tuple[str, ...]:
     """Why the likelihood may mislead."""
     notes = []
@@ -306,9 +214,9 @@ def _notes(
             f"the mean prediction misses the class shares of the source by {gap:.2f} in sum: "
             "the model is not calibrated, and em-bcts would be"
         )
-    if shrinkage < 1 - TOLERATED_PULL:
+    if share < 1 - TOLERATED_PULL:
         notes.append(
-            f"map: its prior counts for {1 - shrinkage:.0%} of the target rows and draws the "
+            f"map: its prior counts for {1 - share:.0%} of the target rows and draws the "
             "weights towards 1; the standard errors do not cover this bias"
         )
     return tuple(notes)
@@ -321,20 +229,18 @@ def _source_response(source: Arrays, calibrate: Scaling) -> np.ndarray:
     return np.asarray(source.total(calibrate.response))
 
 
-def _target_response(
-    target: Arrays, calibrate: Scaling, v: np.ndarray, A: np.ndarray
-) -> np.ndarray:
+def _target_response(target: Arrays, calibrate: Scaling, mixture: Mixture) -> np.ndarray:
     """(S, d) mean_j of dz_j / d eta."""
+    v = mixture.ratio
 
     def kernel(batch: Predictions) -> Sums:
         scores = calibrate.scores(batch)
         p = calibrate.calibrated(scores)
         z = p / (p @ v)[:, None]
-        return Sums(
-            (batch.size, calibrate.slope_response(batch.frequency[:, None] * z, z * v, scores))
-        )
+        fz = batch.frequency[:, None] * z
+        return Sums((batch.size, calibrate.slope_response(fz, z * v, scores)))
 
     size, by_slope = target.total(kernel)
     if not KINDS[calibrate.kind][1]:
         return np.asarray(by_slope / size)
-    return np.hstack([by_slope / size, np.diag(A @ v) - A * v])
+    return np.hstack([by_slope / size, np.diag(mixture.mean) - mixture.square * v])

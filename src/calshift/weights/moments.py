@@ -13,10 +13,10 @@ import numpy as np
 from calshift.engines import Arrays
 from calshift.frozen import Frozen
 from calshift.influence import RELATIVE_ZERO, Solution
-from calshift.matching import Moments, matched, moments_of
+from calshift.matching import Moments, matched, matched_prior, moments_of
 from calshift.predictions import Predictions
 
-FLOORS = (1e-3, 0.1)  # of the weights in elsa's features; the higher one if it does not settle
+LEAST_WEIGHT = 0.1  # in elsa's features, whose moments a smaller one would rule alone
 MOST_ROUNDS = 30
 TOLERANCE = 1e-8
 LEAST_LANDMARKS = 200
@@ -41,47 +41,32 @@ class Efficient(Frozen):
 def elsa(source: Arrays, target: Arrays, class_counts: np.ndarray) -> Solution:
     """Efficient label shift adaptation: moments whose features are weighted by their own noise.
 
-    The noise depends on the weights, so that they are found in rounds, from those of bbse-soft.
+    The noise depends on the weights, so that they are found in rounds, from those of bbse-soft,
+    with smaller steps where the rounds swing.
     """
     n, m = class_counts.sum(), target.total(lambda batch: batch.size)
-    plain = Efficient(class_counts > 0, None, float(n / (n + m)))
-    start = _round(plain, source, target, class_counts)
-    for floor in FLOORS:
-        found = _settled(replace(plain, weights=start.weights), floor, source, target, class_counts)
-        if found.converged:
-            break
-    return found
-
-
-def _settled(
-    features: Efficient, floor: float, source: Arrays, target: Arrays, class_counts: np.ndarray
-) -> Solution:
-    """Rounds until the weights stay, with smaller steps where they swing."""
-    assert features.weights is not None
-    w, step, last = features.weights, 1.0, np.inf
-    for k in range(1, MOST_ROUNDS + 1):
-        features = replace(features, weights=np.maximum(w, floor))
-        found = _round(features, source, target, class_counts)
-        change = float(np.abs(found.weights - w).max())
-        if change < TOLERANCE * max(1.0, w.max()):
-            return replace(found, iterations=k)
-        if change > 0.9 * last:
-            step = max(step / 2, 1 / 16)
-        w, last = w + step * (found.weights - w), change
-    return replace(found, iterations=k, converged=False)
-
-
-def _round(
-    features: Efficient, source: Arrays, target: Arrays, class_counts: np.ndarray
-) -> Solution:
+    features = Efficient(class_counts > 0, None, float(n / (n + m)))
     moments = moments_of(features, source, target, class_counts)
-    return matched(features, moments, features.seen, _sizes(moments))
+    w, step, last = matched_prior(moments, _sizes(moments)) / moments.prior, 1.0, np.inf
+    for rounds in range(1, MOST_ROUNDS + 1):
+        features = replace(features, weights=np.maximum(w, LEAST_WEIGHT))
+        moments = moments_of(features, source, target, class_counts)
+        change = matched_prior(moments, _sizes(moments)) / moments.prior - w
+        size = float(np.abs(change).max())
+        settled = bool(size < TOLERANCE * max(1.0, w.max()))
+        if settled or rounds == MOST_ROUNDS:
+            break
+        if size > 0.9 * last:
+            step = max(step / 2, 1 / 16)
+        w, last = w + step * change, size
+    found = matched(features, moments, target, features.seen, _sizes(moments))
+    return replace(found, iterations=rounds, converged=settled)
 
 
 def _sizes(moments: Moments) -> np.ndarray:
-    """Root mean square of each feature in the target."""
-    size = np.sqrt(np.diag(moments.scatter) + moments.target**2)
-    return np.asarray(np.where(size > RELATIVE_ZERO * size.max(), size, size.max()))
+    """The unit of each moment; one that is always 0 has any."""
+    largest = moments.size.max() or 1.0
+    return np.asarray(np.where(moments.size > RELATIVE_ZERO * largest, moments.size, largest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +90,7 @@ def kmm(source: Arrays, target: Arrays, class_counts: np.ndarray) -> Solution:
     L = max(LEAST_LANDMARKS, 2 * int(np.count_nonzero(class_counts)))
     features = _landmarks(source.total(lambda batch: Lot.of(batch, L)).points)
     moments = moments_of(features, source, target, class_counts)
-    return matched(features, moments, class_counts > 0)
+    return matched(features, moments, target, class_counts > 0)
 
 
 def _landmarks(points: np.ndarray) -> Landmarks:
@@ -129,7 +114,8 @@ def _distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 class Lot:
     """A random sample of different rows that adds up: those with the smallest hashes.
 
-    It depends on what the rows hold, not on their order, number of copies or order of classes.
+    The hash does not depend on the order of the classes, so that rows which hold the same values in
+    another order come together or not at all.
     """
 
     size: int
@@ -139,12 +125,15 @@ class Lot:
     @staticmethod
     def of(batch: Predictions, size: int) -> Lot:
         p = np.ascontiguousarray(batch.matrix, dtype=float) + 0.0  # no negative zeros
-        return Lot._drawn(size, _mixed(_mixed(p.view(np.uint64)).sum(axis=1)), np.sqrt(p))
+        hashes = _mixed(_mixed(p.view(np.uint64)).sum(axis=1))
+        return Lot._drawn(size, hashes, np.sqrt(p))
 
     @staticmethod
     def _drawn(size: int, hashes: np.ndarray, points: np.ndarray) -> Lot:
-        first = np.unique(hashes, return_index=True)[1][:size]
-        return Lot(size, hashes[first], points[first])
+        last = np.unique(hashes)[:size][-1]
+        among = hashes <= last
+        points, first = np.unique(points[among], axis=0, return_index=True)
+        return Lot(size, hashes[among][first], points)
 
     def __add__(self, other: Any) -> Lot:
         if not isinstance(other, Lot):

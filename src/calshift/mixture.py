@@ -1,0 +1,122 @@
+"""Mixing proportions of largest likelihood.
+
+docs/mathematics.md section 7, em.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from calshift.engines import Arrays, Sums
+from calshift.predictions import Predictions
+
+LARGEST_GAP = 1e-10  # bound on the mean log-likelihood that is still missing
+EM_STEPS = 15  # before Newton's method takes over
+MOST_STEPS = 200
+LENGTHS = 0.5 ** np.arange(12)  # of a Newton step that are tried
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Where the likelihood is largest, with z_j = p_j / (p_j . v).
+
+    Attributes
+    ----------
+    ratio : v, (S,) q / pi
+    mean, square : zbar (S,) and (S, S) mean_j z_j z_j'
+    curvature : A, (S, S) the same with the rows that stand for a prior on q
+    share : of the target's rows among all
+    """
+
+    ratio: np.ndarray
+    mean: np.ndarray
+    square: np.ndarray
+    curvature: np.ndarray
+    share: float
+    converged: bool
+    iterations: int
+
+
+def maximised(engine: Arrays, prior: np.ndarray, pseudo: np.ndarray) -> Mixture:
+    """The v >= 0 that maximises sum_j log p_j . v + pseudo . log v, with prior . v = 1.
+
+    At v the mean log-likelihood is short of the largest by at most max_y zbar_y / prior_y - 1.
+    """
+    v, square = np.ones(len(prior)), None
+    for step in range(MOST_STEPS):
+        rows, total = engine.total(_gradient(v))
+        size = rows + pseudo.sum()
+        z = (total + _over(pseudo, v)) / size
+        settled = bool(np.max(z / prior) - 1 <= LARGEST_GAP)
+        if (settled and square is None) or (not settled and step >= EM_STEPS):
+            square = engine.total(_square(v))
+            curvature = (square + np.diag(_over(pseudo, v**2))) / size
+        if settled:
+            break
+        better = None
+        if square is not None:
+            there = _newton_point(v, curvature, z, prior)
+            better = _farthest_up(engine, v, there, size * prior, pseudo)
+        v = v * z / prior if better is None else better
+        v = v / (prior @ v)
+    assert square is not None
+    return Mixture(v, total / rows, square / rows, curvature, rows / size, settled, step)
+
+
+def _over(pseudo: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return np.asarray(np.divide(pseudo, v, out=np.zeros(len(v)), where=pseudo > 0))
+
+
+def _gradient(v: np.ndarray) -> Callable[[Predictions], Sums]:
+    """Kernel: rows, and the sum of z = p / (p . v)."""
+
+    def kernel(batch: Predictions) -> Sums:
+        return Sums((batch.size, (batch.frequency / (batch.p @ v)) @ batch.p))
+
+    return kernel
+
+
+def _square(v: np.ndarray) -> Callable[[Predictions], np.ndarray]:
+    """Kernel: sum of z z'."""
+
+    def kernel(batch: Predictions) -> np.ndarray:
+        z = batch.p * (np.sqrt(batch.frequency) / (batch.p @ v))[:, None]
+        return np.asarray(z.T @ z)
+
+    return kernel
+
+
+def _newton_point(
+    v: np.ndarray, curvature: np.ndarray, z: np.ndarray, prior: np.ndarray
+) -> np.ndarray:
+    """The v >= 0 where the quadratic model is largest: least v'Av / 2 - (2 zbar - prior)'v."""
+    from scipy.optimize import nnls
+
+    ridge = 1e-12 * np.trace(curvature) / len(v)
+    R = np.linalg.cholesky(curvature + ridge * np.eye(len(v))).T
+    pull = np.linalg.solve(R.T, curvature @ v + z - prior + ridge * v)
+    return np.asarray(nnls(R, pull, maxiter=100 * len(v) + 1000)[0])
+
+
+def _farthest_up(
+    engine: Arrays, v: np.ndarray, there: np.ndarray, cost: np.ndarray, pseudo: np.ndarray
+) -> np.ndarray | None:
+    """The point between v and there of largest likelihood among a few, None if all are lower."""
+    lengths = np.append(LENGTHS, 0.0)
+
+    def kernel(batch: Predictions) -> np.ndarray:
+        here, step = batch.p @ v, batch.p @ (there - v)
+        return np.array([batch.frequency @ _log(here + t * step) for t in lengths])
+
+    points = v + lengths[:, None] * (there - v)
+    value = engine.total(kernel) + _log(points[:, pseudo > 0]) @ pseudo[pseudo > 0] - points @ cost
+    best = int(np.argmax(value))
+    return points[best] if best < len(LENGTHS) else None
+
+
+def _log(x: np.ndarray) -> np.ndarray:
+    """Logarithm, of 0 a very low value rather than an infinite one."""
+    return np.asarray(np.log(np.maximum(x, 1e-300)))

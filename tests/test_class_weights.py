@@ -1,0 +1,159 @@
+"""What estimated weights carry, print and say about themselves."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import calshift
+from calshift.weights import METHODS
+
+
+@pytest.fixture(scope="module")
+def sample():
+    simulation = calshift.simulate.GaussianSimulation(n_classes=4, imbalance=5)
+    return *simulation.source(1500, rng=0), simulation.target(1500, rng=1)[0]
+
+
+@pytest.fixture(scope="module")
+def weights(sample):
+    return calshift.label_shift_weights(*sample)
+
+
+@pytest.fixture(scope="module")
+def doubtful(sample):
+    """One class missing, one with 7 rows, classes named."""
+    p, y, q = sample
+    kept = (y != 2) & ((y != 1) | (np.cumsum(y == 1) <= 7))
+    names = ["ant", "bee", "cat", "a name that is far too long for a column of a table"]
+    source = calshift.Predictions(p[kept], np.array(names)[y[kept]], classes=names)
+    with pytest.warns(calshift.UnreliableWeights) as record:
+        found = calshift.label_shift_weights(source, None, q)
+    return found, [str(warning.message) for warning in record], q
+
+
+def test_the_default_is_the_one_that_is_documented(sample, weights):
+    assert weights.method == "em-bcts"
+    assert weights == calshift.label_shift_weights(*sample, method="em-bcts")
+    result = calshift.target_calibration_error(*sample)
+    assert result.class_weights == weights
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_priors_and_weights_fit_each_other(sample, method):
+    p, y, q = sample
+    found = calshift.label_shift_weights(p, y, q, method=method)
+    np.testing.assert_allclose(found.prior_source, np.bincount(y) / len(y))
+    assert found.prior_target.sum() == pytest.approx(1)
+    if method not in ("em", "em-ts", "em-nbvs"):  # relative to the mean prediction
+        expected = found.values * found.prior_source
+        np.testing.assert_allclose(found.prior_target, expected / expected.sum())
+
+
+def test_intervals_are_normal_within_bounds_and_nest(weights):
+    low, high = weights.confidence_interval(0.95)
+    reach = 1.959964 * weights.standard_error
+    np.testing.assert_allclose(low, np.maximum(weights.prior_target - reach, 0), rtol=1e-6)
+    np.testing.assert_allclose(high, np.minimum(weights.prior_target + reach, 1), rtol=1e-6)
+    wider = weights.confidence_interval(0.99)
+    assert (wider[0] <= low).all()
+    assert (wider[1] >= high).all()
+    for level in (0, 1, 95, np.nan):
+        with pytest.raises(calshift.InvalidInput, match="level must lie between 0 and 1"):
+            weights.confidence_interval(level)
+
+
+def test_weights_that_were_given_have_no_interval():
+    given = calshift.weights_from_labels([0, 1, 1], [0, 0, 1])
+    assert given.standard_error is None
+    with pytest.raises(calshift.InvalidInput, match="no standard errors"):
+        given.confidence_interval()
+
+
+def test_covariance_is_that_of_shares_that_sum_to_one(weights):
+    np.testing.assert_allclose(weights.covariance, weights.covariance.T, atol=1e-15)
+    np.testing.assert_allclose(weights.covariance.sum(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(weights.standard_error**2, np.diag(weights.covariance))
+
+
+def test_doubts_are_named_with_their_reasons(doubtful):
+    found, messages, q = doubtful
+    assert found.untrusted == {1: "7 source rows", 2: "not in the source"}
+    assert tuple(messages) == found.warnings
+    share = q.mean(axis=0)[2]
+    assert f"the source lacks class cat, to which predictions give {share:.1%}" in messages[0]
+    assert "class bee has fewer than 20 source rows" in messages[-1]
+    assert np.isnan(found.values).tolist() == [False, False, True, False]
+    assert found.prior_target[2] == 0
+
+
+def test_the_table_names_classes_and_fits_the_terminal(doubtful):
+    text = str(doubtful[0])
+    assert max(map(len, text.splitlines())) <= 100
+    assert "nan" not in text
+    rows = {line.split()[0]: line for line in text.splitlines()[2:6]}
+    assert rows["bee"].endswith("! 7 source rows")
+    assert rows["cat"].endswith("unseen")
+    assert "a name that is far to..." in text
+
+
+def test_many_classes_are_cut_short():
+    K = 30
+    p = np.full((450, K), 0.1 / (K - 1))
+    p[np.arange(450), np.arange(450) % K] = 0.9
+    with pytest.warns(calshift.UnreliableWeights, match="and 20 more have fewer than 20"):
+        found = calshift.label_shift_weights(p, np.arange(450) % K, p, method="bbse")
+    assert "10 more classes" in str(found)
+
+
+def test_a_plain_dict_holds_everything(weights, doubtful):
+    for found in (weights, doubtful[0]):
+        plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        np.testing.assert_allclose(plain["standard_error"], found.standard_error)
+        np.testing.assert_allclose(plain["covariance"], found.covariance)
+        assert plain["condition_number"] == pytest.approx(found.condition_number)
+        assert plain["converged"] is True
+    assert plain["values"][2] is None
+    assert plain["untrusted"] == {"1": "7 source rows", "2": "not in the source"}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_they_pickle_copy_and_stay_as_they_are(sample, method):
+    found = calshift.label_shift_weights(*sample, method=method)
+    for twin in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+        assert twin == found
+        with pytest.raises(ValueError, match="read-only"):
+            twin.covariance[0, 0] = 1
+    batch = calshift.Predictions(*sample[:2]).rows(0, 10)
+    twin = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(twin.influence.source(batch), found.influence.source(batch))
+
+
+def test_uncalibrated_predictions_are_pointed_out(sample):
+    p, y, q = sample
+    tilted = p * np.array([1e4, 1, 1, 1])
+    tilted /= tilted.sum(axis=1, keepdims=True)
+    with pytest.warns(calshift.UnreliableWeights, match="the model is not calibrated"):
+        calshift.label_shift_weights(tilted, y, q, method="em")
+
+
+def test_a_heavy_prior_is_pointed_out(sample):
+    p, y, q = sample
+    with pytest.warns(calshift.UnreliableWeights, match="map: its prior counts for 9%"):
+        calshift.label_shift_weights(p, y, q[:20], method="map")
+
+
+def test_predictions_against_the_labels_are_pointed_out(sample):
+    p, y, q = sample
+    with pytest.warns(calshift.UnreliableWeights, match="hardly speak for the labels"):
+        calshift.label_shift_weights(p, (y + 1) % 4, q)
+
+
+def test_predictions_that_say_nothing_are_pointed_out(sample):
+    p, y, q = sample
+    with pytest.warns(calshift.UnreliableWeights, match="worse than its class shares alone"):
+        calshift.label_shift_weights(p, np.random.default_rng(0).permutation(y), q, method="em")
