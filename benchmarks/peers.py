@@ -30,9 +30,17 @@ def quapy_emq_bcts(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.asarray(method.aggregate(q))
 
 
-def confusion(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def confusion(
+    p: np.ndarray, y: np.ndarray, q: np.ndarray, soft: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """C[a, y], the share of source rows predicted a with label y, and mu[a] of the target."""
     K = p.shape[1]
+    if soft:
+        order = np.argsort(y, kind="stable")
+        there, start = np.unique(y[order], return_index=True)
+        C = np.zeros((K, K))
+        C[:, there] = np.add.reduceat(p[order], start, axis=0).T / len(y)
+        return C, q.mean(axis=0)
     C = np.bincount(p.argmax(axis=1) * K + y, minlength=K * K).reshape(K, K) / len(y)
     return C, np.bincount(q.argmax(axis=1), minlength=K) / len(q)
 
@@ -54,12 +62,11 @@ def rlls_penalty(K: int, n: int, alpha: float = 0.01, delta: float = 0.05) -> fl
     return float(alpha * 3 * (2 * log / (3 * n) + np.sqrt(2 * log / n)))
 
 
-def cvxpy_rlls(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> np.ndarray:
+def cvxpy_rlls(C: np.ndarray, mu: np.ndarray, n: int) -> np.ndarray:
     """Weights that minimise |C t - b| + penalty |t| over t >= -1, w = 1 + t."""
     import cvxpy
 
-    C, mu = confusion(p, y, q)
     t = cvxpy.Variable(len(mu))
-    loss = cvxpy.norm(C @ t - (mu - C.sum(axis=1))) + rlls_penalty(len(mu), len(y)) * cvxpy.norm(t)
+    loss = cvxpy.norm(C @ t - (mu - C.sum(axis=1))) + rlls_penalty(len(mu), n) * cvxpy.norm(t)
     cvxpy.Problem(cvxpy.Minimize(loss), [t >= -1]).solve(solver=cvxpy.CLARABEL)
     return 1 + np.asarray(t.value)

@@ -86,7 +86,9 @@ class Scaling(Frozen):
     def scores(self, batch: Predictions) -> np.ndarray:
         """(rows, S) logarithms of the predicted probabilities; an exact zero is floored."""
         p = batch.matrix if self.seen.all() else batch.matrix[:, self.seen]
-        return np.asarray(np.log(np.maximum(p, LEAST_PROBABILITY, dtype=float)))
+        scores = np.maximum(p, LEAST_PROBABILITY, dtype=float)
+        np.log(scores, out=scores)
+        return np.asarray(scores)
 
     def calibrated(self, scores: np.ndarray) -> np.ndarray:
         """(rows, S) probabilities of the classes seen, softmax(slope scores + bias)."""
@@ -141,8 +143,8 @@ class Scaling(Frozen):
         return np.hstack([by_slope, np.diag(fp.sum(axis=0)) - fp.T @ p])
 
     def likelihood(self, batch: Predictions) -> Sums:
-        """Kernel: log-likelihood of the labels, its gradient, its information."""
-        scores, code, f = self.scores(batch), batch.codes(self.seen), batch.frequency
+        """Kernel over rows of scores: log-likelihood of the labels, gradient, information."""
+        scores, code, f = batch.p, batch.codes(self.seen), batch.frequency
         p, rows = self.calibrated(scores), np.arange(len(batch))
         fp = p if batch.sample_weight is None else f[:, None] * p
         S, hit = p.shape[1], np.maximum(p[rows, code], np.finfo(float).tiny)

@@ -45,6 +45,7 @@ class Solution:
     held : (S,) bool, classes at the bound w = 0
     converged, iterations : of its search
     notes : what to know, worst first
+    source : fewer rows that stand for all of the source's, if the method has made them
     """
 
     weights: np.ndarray
@@ -56,6 +57,7 @@ class Solution:
     converged: bool = True
     iterations: int = 1
     notes: tuple[str, ...] = ()
+    source: Arrays | None = None
 
 
 Method = Callable[[Arrays, Arrays, np.ndarray], Solution]  # source, target, class counts
@@ -75,7 +77,7 @@ def freed_inverse(matrix: np.ndarray, free: np.ndarray) -> np.ndarray:
     so that an estimate at the bound has a standard error too.
     """
     inverse = np.zeros_like(matrix)
-    inner = np.linalg.pinv(matrix[np.ix_(free, free)], RELATIVE_ZERO, hermitian=True)
+    inner = _inverse(matrix[np.ix_(free, free)])
     inverse[np.ix_(free, free)] = inner
     held = np.flatnonzero(~free)
     rows = -matrix[np.ix_(held, free)] @ inner
@@ -104,9 +106,20 @@ def covariances(
         phi *= root
         return Sums((psi.T @ psi, np.einsum("ic,ic->c", phi, phi)))
 
-    (prior, values), (n, m) = source.total(kernel), sizes
+    (prior, values), (n, m) = (solution.source or source).total(kernel), sizes
     prior = prior / n**2 + solution.target_covariance * np.outer(base, base) / m
     values = values / n**2 + np.diag(solution.target_covariance) / m
     q = base * w
     turn = (np.eye(len(q)) - np.outer(q / q.sum(), ~solution.held)) / q.sum()
     return turn @ prior @ turn.T, np.sqrt(np.maximum(values, 0.0))
+
+
+def _inverse(matrix: np.ndarray) -> np.ndarray:
+    """Of a symmetric matrix; where it is singular to rounding, without the directions it lacks."""
+    try:
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        inverse = np.full_like(matrix, np.inf)
+    if np.abs(inverse).max() * np.abs(matrix).max() < 1e-2 / RELATIVE_ZERO:
+        return np.asarray(inverse)
+    return np.asarray(np.linalg.pinv(matrix, RELATIVE_ZERO, hermitian=True))

@@ -95,16 +95,22 @@ def _newton_point(
     """The v >= 0 where the quadratic model is largest: least v'Av / 2 - (2 zbar - prior)'v."""
     from scipy.optimize import nnls
 
-    ridge = 1e-12 * np.trace(curvature) / len(v)
-    R = np.linalg.cholesky(curvature + ridge * np.eye(len(v))).T
-    pull = np.linalg.solve(R.T, curvature @ v + z - prior + ridge * v)
-    return np.asarray(nnls(R, pull, maxiter=100 * len(v) + 1000)[0])
+    A = curvature + 1e-12 * np.trace(curvature) / len(v) * np.eye(len(v))
+    pull = A @ v + z - prior
+    free = np.linalg.solve(A, pull)
+    if free.min() >= 0:
+        return np.asarray(free)
+    R = np.linalg.cholesky(A).T
+    return np.asarray(nnls(R, np.linalg.solve(R.T, pull), maxiter=100 * len(v) + 1000)[0])
 
 
 def _farthest_up(
     engine: Arrays, v: np.ndarray, there: np.ndarray, cost: np.ndarray, pseudo: np.ndarray
 ) -> np.ndarray | None:
-    """The point between v and there of largest likelihood among a few, None if all are lower."""
+    """The point between v and there of largest likelihood among a few, None if all are lower.
+
+    Near the top they differ by rounding only, and the longest step is as good as any.
+    """
     lengths = np.append(LENGTHS, 0.0)
 
     def kernel(batch: Predictions) -> np.ndarray:
@@ -113,7 +119,7 @@ def _farthest_up(
 
     points = v + lengths[:, None] * (there - v)
     value = engine.total(kernel) + _log(points[:, pseudo > 0]) @ pseudo[pseudo > 0] - points @ cost
-    best = int(np.argmax(value))
+    best = int(np.argmax(value >= value.max() - 1e-13 * cost.sum()))
     return points[best] if best < len(LENGTHS) else None
 
 

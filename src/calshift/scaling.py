@@ -30,6 +30,7 @@ def fit_scaling(kind: str, engine: Arrays, class_counts: np.ndarray) -> Scaling:
     """
     now, centre, blocks = _start(kind, class_counts)
     n, spread, least = class_counts.sum(), np.ones(len(blocks)), now.precision
+    engine = engine.mapped(now.scores)
     value, gradient, information = engine.total(now.likelihood)
     for step in range(1, MOST_STEPS + 1):
         if step <= PRIOR_STEPS:
@@ -106,11 +107,9 @@ def _precisions(
             known = np.trace(projection) - strength * np.sum(projection * covariance[where, where])
             size = offset[where] @ projection @ offset[where]
             ratio = max(known, 0) / max(strength * size, 1e-12)
-            found.append(
-                strength * ratio**2
-            )  # twice MacKay's step, which creeps where all is noise
+            found.append(strength * ratio**2)  # twice the step, which creeps where all is noise
         before, spread = spread, np.clip(found, LEAST_PRECISION, LARGEST_PRECISION)
-        if np.abs(np.log(spread / before)).max() < 0.1:
+        if np.abs(np.log(spread / before)).max() < 0.2:
             break
     return spread
 

@@ -5,7 +5,8 @@ docs/mathematics.md section 7; paper, section on importance weights.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from calshift.matching import (
     LinearInfluence,
     Moments,
     matched,
-    matched_prior,
     moments_of,
     scatter_of,
 )
@@ -24,6 +24,8 @@ from calshift.predictions import Predictions
 
 FAILURE = 0.05  # delta: how often the bound behind rlls's penalty may fail
 SHARE = 0.01  # alpha: of that bound that is used
+MOST_ROUNDS = 30  # of classes that change between free and bound
+LEAST_RIDGE = 1e-12  # of the trace of C'C: below it rounding rules
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +46,25 @@ class Predicted(Frozen):
 def bbse(source: Arrays, target: Arrays, class_counts: np.ndarray, *, soft: bool) -> Solution:
     """Black-box shift estimation: C w = mu in the least squares, w >= 0, sum pi w = 1."""
     features = Predicted(soft)
+    source, target = (source, target) if soft else (_counted(source), _counted(target))
     moments = moments_of(features, source, target, class_counts)
-    return matched(features, moments, target, class_counts > 0)
+    return replace(matched(features, moments, target, class_counts > 0), source=source)
+
+
+def _counted(engine: Arrays) -> Arrays:
+    """One row for each predicted class and label, with their number as its weight."""
+    sample = engine.predictions
+    K = sample.n_classes
+
+    def kernel(batch: Predictions) -> np.ndarray:
+        cell = batch.matrix.argmax(axis=1) * K + (0 if batch.y is None else batch.y)
+        return np.bincount(cell, batch.sample_weight, K * K).astype(float)
+
+    counts = engine.total(kernel)
+    cells = np.flatnonzero(counts)
+    labels = None if sample.y is None else cells % K
+    rows = Predictions(np.eye(K)[cells // K], labels, sample_weight=counts[cells])
+    return Arrays.in_blocks(rows)
 
 
 def rlls(source: Arrays, target: Arrays, class_counts: np.ndarray, *, soft: bool) -> Solution:
@@ -55,18 +74,20 @@ def rlls(source: Arrays, target: Arrays, class_counts: np.ndarray, *, soft: bool
     bbse, or something between.
     """
     features, seen = Predicted(soft), class_counts > 0
+    source, target = (source, target) if soft else (_counted(source), _counted(target))
     moments = moments_of(features, source, target, class_counts)
     C, b = moments.confusion, moments.target - moments.confusion.sum(axis=1)
     penalty = SHARE * _bound(len(moments.target), class_counts.sum())
     size = np.linalg.norm(b)
     if size <= RELATIVE_ZERO or penalty * size >= np.linalg.norm(C.T @ b):
-        return _unmoved(features, moments, seen)
-    exact = matched_prior(moments) / moments.prior
-    if exact.all() and _is_exact(C, exact - 1, penalty):
-        return matched(features, moments, target, seen)
-    t, steps = _penalised(C, b, penalty)
-    scatter = scatter_of(features, target, moments.target)
-    return _shrunken(features, moments, scatter, seen, t, penalty, steps)
+        found = _unmoved(features, moments, seen)
+    elif _is_exact(C, b, penalty):
+        found = matched(features, moments, target, seen)
+    else:
+        t, steps = _penalised(C, b, penalty)
+        scatter = scatter_of(features, target, moments.target)
+        found = _shrunken(features, moments, scatter, seen, t, penalty, steps)
+    return replace(found, source=source)
 
 
 def _bound(K: int, n: float) -> float:
@@ -74,58 +95,96 @@ def _bound(K: int, n: float) -> float:
     return float(3 * (2 * log / (3 * n) + np.sqrt(2 * log / n)))
 
 
-def _is_exact(C: np.ndarray, t: np.ndarray, penalty: float) -> bool:
-    """Whether t = C^-1 b is optimal: C't0 lies within the penalty's reach of the origin."""
-    if C.shape[0] != C.shape[1] or np.linalg.cond(C) > 1 / RELATIVE_ZERO:
+def _is_exact(C: np.ndarray, b: np.ndarray, penalty: float) -> bool:
+    """Whether t = C^-1 b is optimal: within the bound, and C^-T t of no more than the penalty."""
+    if C.shape[0] != C.shape[1]:
         return False
-    return bool(penalty * np.linalg.norm(np.linalg.solve(C.T, t)) <= np.linalg.norm(t))
+    try:
+        t = np.linalg.solve(C, b)
+        reach = penalty * np.linalg.norm(np.linalg.solve(C.T, t))
+    except np.linalg.LinAlgError:
+        return False
+    solves = np.linalg.norm(C @ t - b) <= 1e-10 * np.linalg.norm(b)
+    return bool(solves and t.min() > -1 and reach <= np.linalg.norm(t))
 
 
 def _penalised(C: np.ndarray, b: np.ndarray, penalty: float) -> tuple[np.ndarray, int]:
-    """The minimiser of |C t - b| + penalty |t| over t >= -1.
+    """The minimiser of |C t - b| + penalty |t| over t >= -1, and how many sets of bounds it took.
 
-    It is that of |C t - b|^2 + ridge |t|^2 for the ridge with  ridge |t| / |C t - b| = penalty;
-    the left side grows with the ridge.
+    All classes that are on the wrong side of their bound change sides at once, which mostly ends
+    after a few rounds; if it does not, the bounded ridge regression is solved one class at a time.
     """
-    from scipy.optimize import brentq
-
-    square, pull = C.T @ C, C.T @ b
-    top = float(np.linalg.norm(C, 2)) ** 2
-    free = np.ones(len(pull), dtype=bool)
-
-    def excess(log_ridge: float) -> float:
-        nonlocal free
-        t, free = _bounded_ridge(square, pull, np.exp(log_ridge), free)
-        ratio = np.linalg.norm(t) / max(np.linalg.norm(C @ t - b), np.finfo(float).tiny)
-        return float(log_ridge + np.log(max(ratio, np.finfo(float).tiny)) - np.log(penalty))
-
-    low, high = np.log(top * RELATIVE_ZERO), np.log(top) + 1
-    while excess(high) < 0 and high < 100:
-        high += 5
-    if excess(low) >= 0:  # the penalty is too small to be told from none
-        return _bounded_ridge(square, pull, np.exp(low), free)[0], 1
-    root, report = brentq(excess, low, high, xtol=1e-13, full_output=True)
-    return _bounded_ridge(square, pull, np.exp(root), free)[0], report.iterations
+    free, square = np.ones(C.shape[1], dtype=bool), C.T @ C
+    for rounds in range(1, MOST_ROUNDS + 1):
+        t, ridge = _with_bounds(square, C, b, penalty, free)
+        wrong = np.where(free, t < -1, C.T @ (C @ t - b) + ridge * t < 0)
+        if not wrong.any():
+            return t, rounds
+        free = free ^ wrong
+    return _one_by_one(C, b, penalty), rounds
 
 
-def _bounded_ridge(
-    square: np.ndarray, pull: np.ndarray, ridge: float, free: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """min |C t - b|^2 + ridge |t|^2 over t >= -1, from a guess of the classes not at the bound."""
+def _with_bounds(
+    square: np.ndarray, C: np.ndarray, b: np.ndarray, penalty: float, free: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """The minimiser of |C t - b| + penalty |t| over the free t, the others at -1, and its ridge.
+
+    It is that of |C t - b|^2 + ridge |t|^2 for the ridge with  ridge |t| / |C t - b| = penalty. The
+    left side grows with the ridge; Newton's method finds it on logarithms.
+    """
+    from scipy.linalg import cho_factor, cho_solve
+
+    left = b + C[:, ~free].sum(axis=1)
+    inner, pull = square[np.ix_(free, free)], C[:, free].T @ left
+    held, t = np.count_nonzero(~free), np.full(len(free), -1.0)
+
+    def excess(log_ridge: float) -> tuple[float, float]:
+        ridge, H = np.exp(log_ridge), inner.copy()
+        H[np.diag_indices(len(H))] += ridge
+        factor = cho_factor(H, overwrite_a=True, check_finite=False)
+        t[free] = cho_solve(factor, pull, check_finite=False)
+        size = t[free] @ t[free] + held
+        rest = max(float(np.sum((C[:, free] @ t[free] - left) ** 2)), np.finfo(float).tiny)
+        bend = ridge * (t[free] @ cho_solve(factor, t[free], check_finite=False))
+        value = log_ridge + np.log(size / rest) / 2 - np.log(penalty)
+        return float(value), float(1 - bend / size - ridge * bend / rest)
+
+    top = np.log(np.trace(inner))
+    return t, float(np.exp(_root(excess, top + np.log(LEAST_RIDGE), top + 30)))
+
+
+def _root(function: Callable[[float], tuple[float, float]], low: float, high: float) -> float:
+    """Where an increasing function with this slope crosses 0, by Newton's method within bounds."""
+    x = (2 * low + high) / 3
+    for _ in range(100):
+        value, slope = function(x)
+        low, high = (low, x) if value > 0 else (x, high)
+        new = x - value / slope if slope > 0 else low
+        new = new if low < new < high else (low + high) / 2
+        if abs(new - x) < 1e-10:  # of a logarithm: the objective is off by the square
+            break
+        x = new
+    return x
+
+
+def _one_by_one(C: np.ndarray, b: np.ndarray, penalty: float) -> np.ndarray:
+    """As `_penalised`, by non-negative least squares for each ridge."""
     from scipy.optimize import nnls
 
-    H = square + ridge * np.eye(len(pull))
-    for _ in range(20):  # exchange all that are on the wrong side; mostly a few rounds
-        t = np.full(len(pull), -1.0)
-        inner = H[np.ix_(free, free)]
-        t[free] = np.linalg.solve(inner, pull[free] + H[np.ix_(free, ~free)].sum(axis=1))
-        wrong = np.where(free, t < -1, H @ t - pull < 0)
-        if not wrong.any():
-            return t, free
-        free = free ^ wrong
-    R = np.linalg.cholesky(H).T  # the exchange went round in circles: one class at a time
-    w = nnls(R, np.linalg.solve(R.T, pull + H.sum(axis=1)), maxiter=100 * len(pull))[0]
-    return w - 1, w > 0
+    S, top = C.shape[1], np.log(np.sum(C**2))
+
+    def bounded(log_ridge: float) -> np.ndarray:
+        root = np.exp(log_ridge / 2)
+        wanted = np.append(b + C.sum(axis=1), np.full(S, root))
+        w, _ = nnls(np.vstack([C, root * np.eye(S)]), wanted, maxiter=100 * S + 1000)
+        return np.asarray(w - 1)
+
+    def excess(log_ridge: float) -> tuple[float, float]:
+        t = bounded(log_ridge)
+        rest = max(float(np.linalg.norm(C @ t - b)), np.finfo(float).tiny)
+        return float(log_ridge + np.log(np.linalg.norm(t) / rest / penalty)), 0.0  # bisect
+
+    return bounded(_root(excess, top + np.log(LEAST_RIDGE), top + 30))
 
 
 def _unmoved(features: Predicted, moments: Moments, seen: np.ndarray) -> Solution:
