@@ -22,8 +22,8 @@ from peers import confusion, cvxpy_rlls, quapy_emq_bcts, rlls_penalty
 from tables import write_table
 
 import calshift
+from calshift.shrinkage import penalised
 from calshift.weights import METHODS
-from calshift.weights.confusion import _penalised
 
 N, M, K = 14_000, 31_000, 619
 RATIOS = (  # slower, faster
@@ -85,7 +85,7 @@ def ours(name: str, p: np.ndarray, y: np.ndarray, q: np.ndarray) -> Callable[[],
 
 def solver(C: np.ndarray, mu: np.ndarray, n: int, share: np.ndarray) -> Callable[[], np.ndarray]:
     penalty = rlls_penalty(K, n)
-    return lambda: share * (1 + _penalised(C, mu - C.sum(axis=1), penalty)[0])
+    return lambda: share * (1 + penalised(C, mu - C.sum(axis=1), penalty)[0])
 
 
 def peer(C: np.ndarray, mu: np.ndarray, n: int, share: np.ndarray) -> Callable[[], np.ndarray]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from calshift.engines import Sums
 from calshift.frozen import Frozen
+from calshift.linear import inverse
 from calshift.predictions import Predictions
 
 KINDS = {  # name -> (one slope for all classes, biases)
@@ -47,6 +48,7 @@ class Scaling(Frozen):
     precision : (d, d) of the normal prior, whose mean is no change: slopes of 1, biases of 0
     information : (d, d) minus the second derivative of the penalised log-likelihood
     converged, iterations : of Newton's method
+    fit : mean log-likelihood of the labels
     """
 
     kind: str
@@ -56,6 +58,7 @@ class Scaling(Frozen):
     information: np.ndarray
     converged: bool = False
     iterations: int = 0
+    fit: float = -np.inf
 
     @property
     def slope(self) -> np.ndarray:
@@ -169,11 +172,3 @@ class Scaling(Frozen):
             return top
         biases = self._response(p, fp, scores)
         return np.vstack([np.hstack([top, biases[:, : self.slopes].T]), biases])
-
-
-def inverse(matrix: np.ndarray) -> np.ndarray:
-    """Of an information; where it is singular to rounding, without the directions it lacks."""
-    try:
-        return np.asarray(np.linalg.inv(matrix))
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.pinv(matrix, hermitian=True))

@@ -15,8 +15,6 @@ import numpy as np
 from calshift.engines import Arrays, Sums
 from calshift.predictions import Predictions
 
-RELATIVE_ZERO = 1e-13  # of a singular value beside the largest
-
 
 class Influence(Protocol):
     """phi of the weights of the S classes seen, and of the source prior that they multiply."""
@@ -43,6 +41,7 @@ class Solution:
     target_covariance : (S, S) of phi_j
     matrix : C of linear moments, or its like, which the method inverts
     held : (S,) bool, classes at the bound w = 0
+    beyond : (S,) how far below the bound the weight of such a class would lie if it were free
     converged, iterations : of its search
     notes : what to know, worst first
     source : fewer rows that stand for all of the source's, if the method has made them
@@ -54,6 +53,7 @@ class Solution:
     target_covariance: np.ndarray
     matrix: np.ndarray
     held: np.ndarray
+    beyond: np.ndarray
     converged: bool = True
     iterations: int = 1
     notes: tuple[str, ...] = ()
@@ -70,38 +70,20 @@ def label_influence(batch: Predictions, seen: np.ndarray, prior: np.ndarray) -> 
     return moved
 
 
-def freed_inverse(matrix: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """The inverse of a symmetric matrix on the free coordinates.
-
-    The row of a coordinate held at its bound is the one it would have if it alone were set free,
-    so that an estimate at the bound has a standard error too.
-    """
-    inverse = np.zeros_like(matrix)
-    inner = _inverse(matrix[np.ix_(free, free)])
-    inverse[np.ix_(free, free)] = inner
-    held = np.flatnonzero(~free)
-    rows = -matrix[np.ix_(held, free)] @ inner
-    left = matrix[held, held] + np.sum(rows * matrix[np.ix_(held, free)], axis=1)
-    known = np.abs(left) > RELATIVE_ZERO * np.abs(matrix).max()
-    left = np.where(known, left, np.inf)[:, None]
-    inverse[np.ix_(held, free)] = rows / left
-    inverse[held, held] = 1 / left[:, 0]
-    return inverse
-
-
 def covariances(
     solution: Solution, source: Arrays, sizes: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Covariance of q = base * weights / sum, and standard errors of the weights.
 
-    sum_i psi_i psi_i' / n^2 + the target's share / m, with psi_i = base phi_i + w phi_i(base)
+    sum_i psi_i psi_i' / n^2 + the target's share / m, with psi_i = base phi_i + w phi_i(base). A
+    row of weight below 1 counts by its square; ``sizes``: n, and what the target is worth in rows.
     """
     base, w = solution.base, solution.weights
 
     def kernel(batch: Predictions) -> Sums:
         phi = solution.influence.source(batch)
         psi = base * phi + w * solution.influence.base(batch)
-        root = np.sqrt(batch.frequency)[:, None]
+        root = np.sqrt(batch.squared_frequency)[:, None]
         psi *= root
         phi *= root
         return Sums((psi.T @ psi, np.einsum("ic,ic->c", phi, phi)))
@@ -111,15 +93,16 @@ def covariances(
     values = values / n**2 + np.diag(solution.target_covariance) / m
     q = base * w
     turn = (np.eye(len(q)) - np.outer(q / q.sum(), ~solution.held)) / q.sum()
-    return turn @ prior @ turn.T, np.sqrt(np.maximum(values, 0.0))
+    prior, values = turn @ prior @ turn.T, np.sqrt(np.maximum(values, 0.0))
+    certain = _certainty(np.sqrt(np.maximum(np.diag(prior), 0.0)), base * solution.beyond)
+    return prior * np.outer(certain, certain), values * certain
 
 
-def _inverse(matrix: np.ndarray) -> np.ndarray:
-    """Of a symmetric matrix; where it is singular to rounding, without the directions it lacks."""
-    try:
-        inverse = np.linalg.inv(matrix)
-    except np.linalg.LinAlgError:
-        inverse = np.full_like(matrix, np.inf)
-    if np.abs(inverse).max() * np.abs(matrix).max() < 1e-2 / RELATIVE_ZERO:
-        return np.asarray(inverse)
-    return np.asarray(np.linalg.pinv(matrix, RELATIVE_ZERO, hermitian=True))
+def _certainty(error: np.ndarray, beyond: np.ndarray) -> np.ndarray:
+    """Factor of the standard error of a share that is held at 0.
+
+    A normal variable with this error, centred so far below 0 and cut off there, has a mean of about
+    error^2 / distance.
+    """
+    ratio = np.divide(error, beyond, out=np.ones(len(error)), where=beyond > 0)
+    return np.asarray(np.minimum(1.0, ratio))

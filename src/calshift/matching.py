@@ -12,7 +12,8 @@ import numpy as np
 
 from calshift.engines import Arrays, Sums
 from calshift.frozen import Frozen
-from calshift.influence import RELATIVE_ZERO, Solution, freed_inverse, label_influence
+from calshift.influence import Solution, label_influence
+from calshift.linear import RELATIVE_ZERO, freed_inverse
 from calshift.predictions import Predictions
 
 TIE = 1e-7  # weight of the pull to the centre among solutions that are equally good
@@ -175,10 +176,14 @@ def matched(
     bordered = np.ones((S + 1, S + 1))
     bordered[:S, :S] = columns @ columns.T
     bordered[S, S] = 0
-    answer = freed_inverse(bordered, np.append(~held, True))[:S] / pi[:, None]
+    answer = freed_inverse(bordered, np.append(~held, True))[:S]
+    slope = columns @ (moments.target / scale - q @ columns)
+    beyond = np.where(held, np.diag(answer) * (slope[~held].mean() - slope), 0.0) / pi
+    answer = answer / pi[:, None]
     inverse = answer[:, :S] @ columns / scale
     influence = LinearInfluence(
         features, seen, q / pi, pi, C, moments.target, inverse, answer[:, S]
     )
     scatter = scatter_of(features, target, moments.target)
-    return Solution(q / pi, pi, influence, inverse @ scatter @ inverse.T, C, held)
+    spread = inverse @ scatter @ inverse.T
+    return Solution(q / pi, pi, influence, spread, C, held, np.maximum(beyond, 0.0))

@@ -112,6 +112,16 @@ class Predictions(Frozen):
         """How many rows each row stands for: its sample weight, or 1."""
         return np.ones(len(self.p)) if self.sample_weight is None else self.sample_weight
 
+    @property
+    def squared_frequency(self) -> np.ndarray:
+        """The weight of each row in a sum of squares: less than one row counts by its square."""
+        return np.asarray(self.frequency * np.minimum(self.frequency, 1.0))
+
+    @property
+    def worth(self) -> float:
+        """How many observations the sample is worth: its size, or rows if they weigh below 1."""
+        return self.size * (self.size / float(self.squared_frequency.sum()))
+
     def rows(self, start: int, stop: int) -> Predictions:
         """The rows from start to stop, as views."""
         part = slice(start, stop)

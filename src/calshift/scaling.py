@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from calshift.calibrators import KINDS, Scaling, inverse
+from calshift.calibrators import KINDS, Scaling
 from calshift.engines import Arrays
+from calshift.linear import inverse
 
 LEAST_PRECISION = 1e-2  # of the prior in every direction: separable classes keep finite slopes
 LARGEST_PRECISION = 1e3  # a prior with a standard deviation of .03
@@ -45,11 +46,12 @@ def fit_scaling(kind: str, engine: Arrays, class_counts: np.ndarray) -> Scaling:
         value, gradient, information, now = _climb(engine, now, centre, precision, move, value)
     return replace(
         now,
-        parameters=now.parameters + move,
+        parameters=now.parameters + (move if settled else 0.0),
         precision=precision,
-        information=penalised,
+        information=information + precision,
         converged=settled,
         iterations=step,
+        fit=float(value / n),
     )
 
 

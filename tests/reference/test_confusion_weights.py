@@ -165,7 +165,7 @@ def by_active_sets(C, mu, pi):
     for free in chain.from_iterable(combinations(range(S), k) for k in range(1, S + 1)):
         inner, f = C[:, free], len(free)
         border = np.block([[inner.T @ inner, pi[list(free)][:, None]], [pi[list(free)], 0.0]])
-        solution = np.linalg.lstsq(border, np.append(inner.T @ mu, 1.0))[0][:f]
+        solution = np.linalg.lstsq(border, np.append(inner.T @ mu, 1.0), rcond=None)[0][:f]
         w = np.zeros(S)
         w[list(free)] = solution
         if solution.min() >= 0 and np.linalg.norm(C @ w - mu) < best[0]:

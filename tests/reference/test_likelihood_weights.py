@@ -261,3 +261,17 @@ def test_em_without_a_calibrator_is_wrong_on_overconfident_predictions():
     p, y, q = overconfident_pair()
     result = estimated_weights("em", Predictions(p, y), Predictions(q))
     assert np.abs(result.prior_target - OVERCONFIDENT.prior("target")).max() > 0.08
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_search_that_is_cut_short_says_so_and_stays_where_it_was(steps, monkeypatch):
+    """Newton's method climbs: fewer steps leave a lower likelihood, never an overshoot."""
+    simulation = GaussianSimulation(n_classes=4, temperature=0.4)
+    source = Predictions(*simulation.source(800, rng=3))
+    fitted = [fit_scaling("bcts", Arrays.in_blocks(source), source.class_counts)]
+    monkeypatch.setattr("calshift.scaling.MOST_STEPS", steps)
+    fitted.append(fit_scaling("bcts", Arrays.in_blocks(source), source.class_counts))
+    assert [one.converged for one in fitted] == [True, False]
+    hits = [np.log(one(source)[np.arange(800), source.y]).mean() for one in (*fitted,)]
+    raw = np.log(source.p[np.arange(800), source.y]).mean()
+    assert raw < hits[1] < hits[0]

@@ -53,7 +53,7 @@ def estimated_weights(
     counts = source.class_counts
     engines = Arrays.in_blocks(source), Arrays.in_blocks(target)
     solution = METHODS[method](*engines, counts)
-    sizes = source.size, target.size
+    sizes = source.size, target.worth
     return assessed(
         solution, method, engines[0], sizes, counts, target.mean_prediction, source.classes
     )

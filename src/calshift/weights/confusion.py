@@ -5,14 +5,14 @@ docs/mathematics.md section 7; paper, section on importance weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calshift.engines import Arrays
 from calshift.frozen import Frozen
-from calshift.influence import RELATIVE_ZERO, Solution, freed_inverse
+from calshift.influence import Solution
+from calshift.linear import RELATIVE_ZERO, freed_inverse
 from calshift.matching import (
     LinearInfluence,
     Moments,
@@ -21,11 +21,10 @@ from calshift.matching import (
     scatter_of,
 )
 from calshift.predictions import Predictions
+from calshift.shrinkage import penalised
 
 FAILURE = 0.05  # delta: how often the bound behind rlls's penalty may fail
 SHARE = 0.01  # alpha: of that bound that is used
-MOST_ROUNDS = 30  # of classes that change between free and bound
-LEAST_RIDGE = 1e-12  # of the trace of C'C: below it rounding rules
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,23 +45,31 @@ class Predicted(Frozen):
 def bbse(source: Arrays, target: Arrays, class_counts: np.ndarray, *, soft: bool) -> Solution:
     """Black-box shift estimation: C w = mu in the least squares, w >= 0, sum pi w = 1."""
     features = Predicted(soft)
-    source, target = (source, target) if soft else (_counted(source), _counted(target))
+    source, target = _rows(source, target, len(class_counts), soft)
     moments = moments_of(features, source, target, class_counts)
     return replace(matched(features, moments, target, class_counts > 0), source=source)
 
 
-def _counted(engine: Arrays) -> Arrays:
-    """One row for each predicted class and label, with their number as its weight."""
-    sample = engine.predictions
-    K = sample.n_classes
+def _rows(source: Arrays, target: Arrays, K: int, soft: bool) -> tuple[Arrays, Arrays]:
+    """The samples; for hard predictions one row for each predicted class and label, weighted."""
+    if soft or source.total(_weighs_below_one):
+        return source, target
+    return _counted(source, K, labelled=True), _counted(target, K, labelled=False)
 
+
+def _weighs_below_one(batch: Predictions) -> int:
+    """Kernel: rows that count less than one, which must not be added up before they are squared."""
+    return int(np.count_nonzero(batch.frequency < 1))
+
+
+def _counted(engine: Arrays, K: int, *, labelled: bool) -> Arrays:
     def kernel(batch: Predictions) -> np.ndarray:
-        cell = batch.matrix.argmax(axis=1) * K + (0 if batch.y is None else batch.y)
+        cell = batch.matrix.argmax(axis=1) * K + (batch.labels if labelled else 0)
         return np.bincount(cell, batch.sample_weight, K * K).astype(float)
 
     counts = engine.total(kernel)
     cells = np.flatnonzero(counts)
-    labels = None if sample.y is None else cells % K
+    labels = cells % K if labelled else None
     rows = Predictions(np.eye(K)[cells // K], labels, sample_weight=counts[cells])
     return Arrays.in_blocks(rows)
 
@@ -74,7 +81,7 @@ def rlls(source: Arrays, target: Arrays, class_counts: np.ndarray, *, soft: bool
     bbse, or something between.
     """
     features, seen = Predicted(soft), class_counts > 0
-    source, target = (source, target) if soft else (_counted(source), _counted(target))
+    source, target = _rows(source, target, len(class_counts), soft)
     moments = moments_of(features, source, target, class_counts)
     C, b = moments.confusion, moments.target - moments.confusion.sum(axis=1)
     penalty = SHARE * _bound(len(moments.target), class_counts.sum())
@@ -84,7 +91,7 @@ def rlls(source: Arrays, target: Arrays, class_counts: np.ndarray, *, soft: bool
     elif _is_exact(C, b, penalty):
         found = matched(features, moments, target, seen)
     else:
-        t, steps = _penalised(C, b, penalty)
+        t, steps = penalised(C, b, penalty)
         scatter = scatter_of(features, target, moments.target)
         found = _shrunken(features, moments, scatter, seen, t, penalty, steps)
     return replace(found, source=source)
@@ -108,85 +115,6 @@ def _is_exact(C: np.ndarray, b: np.ndarray, penalty: float) -> bool:
     return bool(solves and t.min() > -1 and reach <= np.linalg.norm(t))
 
 
-def _penalised(C: np.ndarray, b: np.ndarray, penalty: float) -> tuple[np.ndarray, int]:
-    """The minimiser of |C t - b| + penalty |t| over t >= -1, and how many sets of bounds it took.
-
-    All classes that are on the wrong side of their bound change sides at once, which mostly ends
-    after a few rounds; if it does not, the bounded ridge regression is solved one class at a time.
-    """
-    free, square = np.ones(C.shape[1], dtype=bool), C.T @ C
-    for rounds in range(1, MOST_ROUNDS + 1):
-        t, ridge = _with_bounds(square, C, b, penalty, free)
-        wrong = np.where(free, t < -1, C.T @ (C @ t - b) + ridge * t < 0)
-        if not wrong.any():
-            return t, rounds
-        free = free ^ wrong
-    return _one_by_one(C, b, penalty), rounds
-
-
-def _with_bounds(
-    square: np.ndarray, C: np.ndarray, b: np.ndarray, penalty: float, free: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """The minimiser of |C t - b| + penalty |t| over the free t, the others at -1, and its ridge.
-
-    It is that of |C t - b|^2 + ridge |t|^2 for the ridge with  ridge |t| / |C t - b| = penalty. The
-    left side grows with the ridge; Newton's method finds it on logarithms.
-    """
-    from scipy.linalg import cho_factor, cho_solve
-
-    left = b + C[:, ~free].sum(axis=1)
-    inner, pull = square[np.ix_(free, free)], C[:, free].T @ left
-    held, t = np.count_nonzero(~free), np.full(len(free), -1.0)
-
-    def excess(log_ridge: float) -> tuple[float, float]:
-        ridge, H = np.exp(log_ridge), inner.copy()
-        H[np.diag_indices(len(H))] += ridge
-        factor = cho_factor(H, overwrite_a=True, check_finite=False)
-        t[free] = cho_solve(factor, pull, check_finite=False)
-        size = t[free] @ t[free] + held
-        rest = max(float(np.sum((C[:, free] @ t[free] - left) ** 2)), np.finfo(float).tiny)
-        bend = ridge * (t[free] @ cho_solve(factor, t[free], check_finite=False))
-        value = log_ridge + np.log(size / rest) / 2 - np.log(penalty)
-        return float(value), float(1 - bend / size - ridge * bend / rest)
-
-    top = np.log(np.trace(inner))
-    return t, float(np.exp(_root(excess, top + np.log(LEAST_RIDGE), top + 30)))
-
-
-def _root(function: Callable[[float], tuple[float, float]], low: float, high: float) -> float:
-    """Where an increasing function with this slope crosses 0, by Newton's method within bounds."""
-    x = (2 * low + high) / 3
-    for _ in range(100):
-        value, slope = function(x)
-        low, high = (low, x) if value > 0 else (x, high)
-        new = x - value / slope if slope > 0 else low
-        new = new if low < new < high else (low + high) / 2
-        if abs(new - x) < 1e-10:  # of a logarithm: the objective is off by the square
-            break
-        x = new
-    return x
-
-
-def _one_by_one(C: np.ndarray, b: np.ndarray, penalty: float) -> np.ndarray:
-    """As `_penalised`, by non-negative least squares for each ridge."""
-    from scipy.optimize import nnls
-
-    S, top = C.shape[1], np.log(np.sum(C**2))
-
-    def bounded(log_ridge: float) -> np.ndarray:
-        root = np.exp(log_ridge / 2)
-        wanted = np.append(b + C.sum(axis=1), np.full(S, root))
-        w, _ = nnls(np.vstack([C, root * np.eye(S)]), wanted, maxiter=100 * S + 1000)
-        return np.asarray(w - 1)
-
-    def excess(log_ridge: float) -> tuple[float, float]:
-        t = bounded(log_ridge)
-        rest = max(float(np.linalg.norm(C @ t - b)), np.finfo(float).tiny)
-        return float(log_ridge + np.log(np.linalg.norm(t) / rest / penalty)), 0.0  # bisect
-
-    return bounded(_root(excess, top + np.log(LEAST_RIDGE), top + 30))
-
-
 def _unmoved(features: Predicted, moments: Moments, seen: np.ndarray) -> Solution:
     S, L = len(moments.prior), len(moments.target)
     influence = LinearInfluence(
@@ -199,8 +127,9 @@ def _unmoved(features: Predicted, moments: Moments, seen: np.ndarray) -> Solutio
     )
     held, nothing = np.zeros(S, dtype=bool), np.zeros((S, S))
     return Solution(
-        np.ones(S), moments.prior, influence, nothing, moments.confusion, held, notes=(note,)
-    )
+        np.ones(S), moments.prior, influence, nothing, moments.confusion, held, np.zeros(S),
+        notes=(note,),
+    )  # fmt: skip
 
 
 def _shrunken(
@@ -219,7 +148,7 @@ def _shrunken(
     """
     C, w = moments.confusion, 1 + t
     r = C @ w - moments.target
-    length, size = np.linalg.norm(r), np.linalg.norm(t)
+    length, size = max(float(np.linalg.norm(r)), np.finfo(float).tiny), np.linalg.norm(t)
     r, t = r / length, t / size
     across = C - np.outer(r, r @ C)
     J = C.T @ across / length + penalty / size * (np.eye(len(t)) - np.outer(t, t))
@@ -239,6 +168,7 @@ def _shrunken(
         inverse @ scatter @ inverse.T,
         C,
         held,
+        np.zeros(len(w)),
         iterations=steps,
         notes=(note,),
     )

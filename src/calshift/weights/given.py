@@ -56,16 +56,16 @@ def _is_of(weights: ClassWeights, source_counts: np.ndarray) -> bool:
 
 
 def _refitted(weights: ClassWeights, checked: ClassWeights) -> ClassWeights:
-    """The same weights beside this source's shares, size and reasons for doubt."""
+    """The same weights beside another source: its shares, its size, and no standard errors."""
     unseen = np.isnan(weights.values)
+    same = np.array_equal(unseen, np.isnan(checked.values))
     news = checked.warnings
-    if np.array_equal(unseen, np.isnan(checked.values)) and unseen.any():
+    if same and unseen.any():
         news = news[1:]  # their own warning about the missing classes says more
     return replace(
-        weights,
-        values=checked.values,
-        prior_source=checked.prior_source,
-        n_source=checked.n_source,
+        checked,
+        prior_target=weights.prior_target if same else checked.prior_target,
+        method=weights.method,
         warnings=tuple(dict.fromkeys(weights.warnings + news)),
     )
 

@@ -37,7 +37,7 @@ def assessed(
     q = solution.base * solution.weights
     covariance, values_error = covariances(solution, source, sizes)
     least, condition = _singular(solution.matrix)
-    unclear = _unclear(solution.matrix) if condition > NEARLY_SINGULAR else np.zeros(len(q), bool)
+    blur, unclear = _blur(solution.matrix, ~solution.held & (q * sizes[1] >= 1))
     covariance, raised = _plausible(covariance, q / q.sum(), unclear, sizes[1])
     values_error = np.maximum(values_error, raised / solution.base)
     error = np.sqrt(np.diag(covariance))
@@ -64,7 +64,7 @@ def assessed(
     )
     notes = (
         *_missing(seen, predicted, classes),
-        *_shaky(weights, error.sum()),
+        *_shaky(weights, blur, error.sum()),
         *solution.notes,
         *_rare(doubts["few"], doubts["unknown"], np.flatnonzero(seen), classes),
         *_small(weights.ess, sizes[1]),
@@ -81,12 +81,30 @@ def _plausible(
     that are not told apart may share their mass in any way. No share has a deviation above .5.
     """
     drawn = (m * q + 1) / (m + 2)
-    least = drawn * (1 - drawn) / (m + 2) + np.where(unclear, q[unclear].sum() ** 2 / 12, 0.0)
+    mass = q[unclear].sum() if unclear.sum() > 1 else 0.0
+    least = drawn * (1 - drawn) / (m + 2) + np.where(unclear, mass**2 / 12, 0.0)
     found = (covariance + covariance.T) / 2
     raised = np.where(np.diag(found) < least, least, 0.0)
     found[np.diag_indices(len(q))] = np.maximum(np.diag(found), least)
     shrink = np.minimum(1.0, 0.5 / np.sqrt(np.diag(found)))
     return np.asarray(found * np.outer(shrink, shrink)), np.sqrt(raised)
+
+
+def _blur(matrix: np.ndarray, there: np.ndarray) -> tuple[float, np.ndarray]:
+    """Condition number among the classes with a share, and which of them are not told apart.
+
+    Columns are taken in units of their length: what is left are not the classes' different shares.
+    """
+    unclear = np.zeros(len(there), dtype=bool)
+    if there.sum() < 2:
+        return 1.0, unclear
+    columns = matrix[:, there]
+    size = np.linalg.norm(columns, axis=0)
+    columns = columns / np.where(size > 0, size, 1.0)
+    condition = _singular(columns)[1]
+    if condition > NEARLY_SINGULAR:
+        unclear[there] = _unclear(columns)
+    return condition, unclear
 
 
 def _singular(matrix: np.ndarray) -> tuple[float, float]:
@@ -114,15 +132,14 @@ def _missing(
         )
 
 
-def _shaky(weights: ClassWeights, errors: float) -> Iterator[str]:
+def _shaky(weights: ClassWeights, blur: float, errors: float) -> Iterator[str]:
     """Reasons to doubt the whole; ``errors`` are the standard errors in sum."""
-    assert weights.condition_number is not None
     if not weights.converged:
         yield f"{weights.method} did not converge: its weights are those of the last step"
-    if weights.condition_number > NEARLY_SINGULAR:
+    if blur > NEARLY_SINGULAR:
         yield (
             "the predictions hardly tell some classes apart (condition number "
-            f"{weights.condition_number:.1e}): weights are the best within their bounds, "
+            f"{blur:.1e}): weights are the best within their bounds, "
             "not to be relied on"
         )
     expected = np.sqrt(2 / np.pi) * errors  # of |error|, for a normal one

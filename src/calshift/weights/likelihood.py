@@ -5,22 +5,23 @@ docs/mathematics.md section 7; paper, section on importance weights.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from calshift.calibrators import KINDS, Scaling, Uncalibrated
 from calshift.engines import Arrays, Sums
 from calshift.frozen import Frozen
-from calshift.influence import Solution, freed_inverse, label_influence
-from calshift.mixture import Mixture, maximised
+from calshift.influence import Solution, label_influence
+from calshift.linear import freed_inverse
+from calshift.mixture import Mixture, maximised, most_evident
 from calshift.predictions import Predictions
 from calshift.scaling import fit_scaling
 
-PRIOR_ROWS = 0.5  # a class, that the prior of map is worth
 LEAST_SLOPE = 0.05  # of a calibrator, below which predictions say nothing
+LEAST_FIT = 0.01  # by which a row's log-likelihood must beat that of the class shares
 TOLERATED_GAP = 0.1  # between mean prediction and class shares, summed over the classes
-TOLERATED_PULL = 0.05  # the prior's share among the target rows
+TOLERATED_PULL = 0.25  # the prior's share among the target rows
 
 
 def em(
@@ -34,39 +35,18 @@ def em(
     calibrate = fit_scaling(calibrator, source, class_counts) if calibrator else Uncalibrated(seen)
     mean = source.total(lambda batch: batch.frequency @ calibrate(batch)) / class_counts.sum()
     mixture = maximised(target.mapped(calibrate), mean, np.zeros(len(mean)))
-    found = _solution(source, target, class_counts, calibrate, mean, mixture)
-    if calibrator is None and _says_nothing(source, calibrate, class_counts):
-        note = "the predictions fit the labels of the source worse than its class shares alone do"
-        return replace(found, notes=(note, *found.notes))
-    return found
-
-
-def _says_nothing(
-    source: Arrays, calibrate: Scaling | Uncalibrated, class_counts: np.ndarray
-) -> bool:
-    """Whether the log loss of the predictions is above that of the class shares."""
-    seen = class_counts > 0
-
-    def kernel(batch: Predictions) -> float:
-        hit = calibrate(batch)[np.arange(len(batch)), batch.codes(seen)]
-        return float(batch.frequency @ np.log(hit))
-
-    n = class_counts.sum()
-    return bool(
-        source.total(kernel) / n < np.sum(class_counts[seen] / n * np.log(class_counts[seen] / n))
-    )
+    return _solution(source, target, class_counts, calibrate, mean, mixture)
 
 
 def maximum_a_posteriori(source: Arrays, target: Arrays, class_counts: np.ndarray) -> Solution:
-    """As em-bcts, with a Dirichlet prior on q centred on the class shares of the source.
+    """As em-bcts, with a Dirichlet prior on q around the source's mix, as strong as is evident.
 
-    The prior counts as that many rows of the source's mix, whose labels are known.
+    The answer is the mean of the posterior class probabilities of the target's rows: where they
+    are sure, the prior has no say.
     """
     calibrate = fit_scaling("bcts", source, class_counts)
     mean = source.total(lambda batch: batch.frequency @ calibrate(batch)) / class_counts.sum()
-    after = target.mapped(calibrate)
-    strength = PRIOR_ROWS * len(mean)
-    mixture = maximised(after, mean, strength * mean)
+    mixture = most_evident(target.mapped(calibrate), mean)
     return _solution(source, target, class_counts, calibrate, mean, mixture)
 
 
@@ -149,31 +129,38 @@ def _solution(
     prior = class_counts[seen] / n
     biased = isinstance(calibrate, Scaling) and KINDS[calibrate.kind][1]
     base = prior if biased else mean
+    weights = v * mixture.mean / base  # q = v zbar, the mean posterior probability
     G = freed_inverse(A, v > 0)
+    answer = (np.diag(mixture.mean) - v[:, None] * mixture.square) @ G
+    by_mean, by_target = (
+        answer / base[:, None],
+        (mixture.share * answer + np.diag(v)) / base[:, None],
+    )
     moved, moved_mean, slope_mean = _by_parameters(source, target, n, calibrate, mixture)
     slopes = len(slope_mean)
-    scale = (mean / base)[:, None]
-    by_probability, by_parameter = -scale * G, scale * (G @ (moved - moved_mean))
-    by_label = np.zeros_like(G)
+    by_parameter = by_target @ moved - by_mean @ moved_mean
+    by_probability, by_label = -by_mean, np.zeros_like(G)
     if biased:
-        by_parameter += (v / prior)[:, None] * moved_mean
-        by_label = by_parameter[:, slopes:] - np.diag(v * mean / prior**2)
-        by_probability += np.diag(v / prior) - by_parameter[:, slopes:]
-    inverse = mixture.share * scale * G
+        by_label = by_parameter[:, slopes:] - np.diag(weights / prior)
+        by_probability = by_probability - by_parameter[:, slopes:]
+    else:
+        by_parameter -= (weights / mean)[:, None] * moved_mean
+        by_probability = by_probability - np.diag(weights / mean)
     influence = LikelihoodInfluence(
-        calibrate, seen, v, mixture.mean, inverse, by_probability, by_parameter[:, :slopes],
+        calibrate, seen, v, mixture.mean, by_target, by_probability, by_parameter[:, :slopes],
         by_label, mean, slope_mean, prior, None if biased else moved_mean,
     )  # fmt: skip
     return Solution(
-        v * mean / base,
+        weights,
         base,
         influence,
-        inverse @ (mixture.square - np.outer(mixture.mean, mixture.mean)) @ inverse.T,
+        by_target @ (mixture.square - np.outer(mixture.mean, mixture.mean)) @ by_target.T,
         mixture.square,
         v == 0,
+        np.where(v == 0, np.diag(G) * (mean - mixture.mean) * mean / base, 0.0),
         mixture.converged and calibrate.converged,
         mixture.iterations,
-        _notes(calibrate, mean, prior, biased, mixture.share),
+        _notes(calibrate, mean, prior, mixture.share, _fit(source, calibrate, n), n),
     )
 
 
@@ -193,26 +180,42 @@ def _by_parameters(
         return nothing, nothing, np.zeros(0)
     step = n * calibrate.covariance
     on_mean = _source_response(source, calibrate) / n
-    on_target = mixture.share * _target_response(target, calibrate, mixture)
+    on_target = _target_response(target, calibrate, mixture)
     return on_target @ step, on_mean @ step, calibrate.pull[: calibrate.slopes] / n
+
+
+def _fit(source: Arrays, calibrate: Scaling | Uncalibrated, n: float) -> float:
+    """Mean log-likelihood of the source's labels."""
+    if isinstance(calibrate, Scaling):
+        return calibrate.fit
+
+    def kernel(batch: Predictions) -> float:
+        hit = calibrate(batch)[np.arange(len(batch)), batch.codes(calibrate.seen)]
+        return float(batch.frequency @ np.log(hit))
+
+    return float(source.total(kernel) / n)
 
 
 def _notes(
     calibrate: Scaling | Uncalibrated,
     mean: np.ndarray,
     prior: np.ndarray,
-    biased: bool,
     share: float,
+    fit: float,
+    n: float,
 ) -> tuple[str, ...]:
     """Why the likelihood may mislead."""
     notes = []
     if isinstance(calibrate, Scaling) and calibrate.slope.min() < LEAST_SLOPE:
         notes.append("the predictions hardly speak for the labels of the source, or against them")
-    gap = np.abs(mean - prior).sum()
-    if not biased and gap > TOLERATED_GAP:
+    elif fit - prior @ np.log(prior) < LEAST_FIT:
+        notes.append("the predictions tell no more of the source's labels than class shares do")
+    gap, noise = np.abs(mean - prior).sum(), np.sqrt(prior * (1 - prior) / n).sum()
+    biased = isinstance(calibrate, Scaling) and KINDS[calibrate.kind][1]
+    if not biased and gap > max(TOLERATED_GAP, 2 * noise):
         notes.append(
             f"the mean prediction misses the class shares of the source by {gap:.2f} in sum: "
-            "the model is not calibrated, and em-bcts would be"
+            "the model is not calibrated; em-bcts calibrates it first"
         )
     if share < 1 - TOLERATED_PULL:
         notes.append(

@@ -12,7 +12,8 @@ import numpy as np
 
 from calshift.engines import Arrays
 from calshift.frozen import Frozen
-from calshift.influence import RELATIVE_ZERO, Solution
+from calshift.influence import Solution
+from calshift.linear import RELATIVE_ZERO
 from calshift.matching import Moments, matched, matched_prior, moments_of
 from calshift.predictions import Predictions
 

@@ -1,0 +1,37 @@
+"""Linear algebra that stands singular matrices and bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+RELATIVE_ZERO = 1e-13  # of a singular value beside the largest
+
+
+def inverse(matrix: np.ndarray) -> np.ndarray:
+    """Of a symmetric matrix; where it is singular to rounding, without the directions it lacks."""
+    try:
+        found = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        found = np.full_like(matrix, np.inf)
+    if np.abs(found).max() * np.abs(matrix).max() < 1e-2 / RELATIVE_ZERO:
+        return np.asarray(found)
+    return np.asarray(np.linalg.pinv(matrix, RELATIVE_ZERO, hermitian=True))
+
+
+def freed_inverse(matrix: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """The inverse of a symmetric matrix on the free coordinates.
+
+    The row of a coordinate held at its bound is the one it would have if it alone were set free,
+    so that an estimate at the bound has a standard error too.
+    """
+    answer = np.zeros_like(matrix)
+    inner = inverse(matrix[np.ix_(free, free)])
+    answer[np.ix_(free, free)] = inner
+    held = np.flatnonzero(~free)
+    rows = -matrix[np.ix_(held, free)] @ inner
+    left = matrix[held, held] + np.sum(rows * matrix[np.ix_(held, free)], axis=1)
+    known = np.abs(left) > RELATIVE_ZERO * np.abs(matrix).max()
+    left = np.where(known, left, np.inf)[:, None]
+    answer[np.ix_(held, free)] = rows / left
+    answer[held, held] = 1 / left[:, 0]
+    return answer
