@@ -224,10 +224,10 @@ def label_shift_weights(
 
     Notes
     -----
-    "em-bcts" is the most precise where calibration by a temperature and biases suffices, and mends
-    a miscalibrated model on the way. "bbse-soft" and "kmm" assume nothing about calibration and are
-    the choice where that is in doubt; "map" adds caution for hundreds of classes and few rows.
-    docs/mathematics.md section 7 compares them.
+    "em-bcts" is precise and unbiased where calibration by a temperature and biases suffices.
+    "bbse-soft" and "kmm" assume nothing about calibration, for where that is in doubt; "map" is
+    drawn to the source's mix as far as the evidence allows, for weak models and for hundreds of
+    classes with few rows. docs/mathematics.md section 7 compares them.
 
     Examples
     --------

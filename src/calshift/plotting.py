@@ -105,7 +105,7 @@ def plot_weights(class_weights: ClassWeights, ax: Any = None) -> Any:
                    label="not in the source", clip_on=False, zorder=3)  # fmt: skip
     ax.set(ylabel="weight, target share / source share", xlim=(-0.6, K - 0.4))
     _name_classes(ax, K, class_weights.classes)
-    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
     return ax
 
 
