@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import calshift
+from calshift.influence import _certainty
 from calshift.weights import METHODS
 
 
@@ -153,7 +154,25 @@ def test_a_class_that_is_surely_gone_is_sure_to_be_gone(strength, method):
     found = calshift.label_shift_weights(p, y, q, method=method)
     counted = np.sqrt(np.maximum(found.prior_target * (1 - found.prior_target), 1e-6) / 1000)
     assert (found.standard_error < 2 * counted + 2 / 1000).all()
+    if method in ("em", "em-bcts"):
+        assert not 0 < found.values[3] < 1e-5  # a remainder that EM has not yet got rid of
     assert found.untrusted == {}
+
+
+def test_a_share_far_below_its_bound_has_a_small_error():
+    """Of a normal variable with error .1 and mean -.2 cut off at 0 little is left: .1 (.1 / .2)."""
+    error, beyond = np.array([0.1, 0.1, 0.1]), np.array([0.0, 0.05, 0.2])
+    np.testing.assert_allclose(_certainty(error, beyond), [1, 1, 0.5])
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+@pytest.mark.parametrize("method", ["bbse", "bbse-soft", "em", "em-bcts", "elsa"])
+def test_a_constant_predictor_leaves_every_mix_possible(method):
+    """Shares that may be anything between 0 and 1 have an error of 1 / sqrt(12) = .29."""
+    p = np.tile([0.5, 0.3, 0.2], (90, 1))
+    found = calshift.label_shift_weights(p, np.arange(90) % 3, p, method=method)
+    assert (found.standard_error > 0.28).all()
+    assert len(found.untrusted) == 3
 
 
 @pytest.mark.parametrize("method", ["em", "em-bcts", "bbse", "elsa", "map"])
