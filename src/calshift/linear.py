@@ -35,3 +35,10 @@ def freed_inverse(matrix: np.ndarray, free: np.ndarray) -> np.ndarray:
     answer[np.ix_(held, free)] = rows / left
     answer[held, held] = 1 / left[:, 0]
     return answer
+
+
+def non_negative(system: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The x >= 0 that minimises |system x - wanted|."""
+    from scipy.optimize import nnls
+
+    return np.asarray(nnls(system, wanted, maxiter=100 * system.shape[1] + 1000)[0])

@@ -13,7 +13,7 @@ import numpy as np
 from calshift.engines import Arrays, Sums
 from calshift.frozen import Frozen
 from calshift.influence import Solution, label_influence
-from calshift.linear import RELATIVE_ZERO, freed_inverse
+from calshift.linear import RELATIVE_ZERO, freed_inverse, non_negative
 from calshift.predictions import Predictions
 
 TIE = 1e-7  # weight of the pull to the centre among solutions that are equally good
@@ -87,19 +87,13 @@ def simplex_least_squares(columns: np.ndarray, mean: np.ndarray, centre: np.ndar
     size = np.abs(columns).max() or 1.0
     columns, mean = columns / size, mean / size
     ones = np.ones((1, columns.shape[1]))
-    v = _non_negative(np.vstack([columns - mean[:, None], ones]), np.append(0 * mean, 1.0))
+    v = non_negative(np.vstack([columns - mean[:, None], ones]), np.append(0 * mean, 1.0))
     q = v / v.sum()
     if np.linalg.matrix_rank(np.vstack([columns, ones]), RELATIVE_ZERO) == len(q):
         return np.asarray(q)
     among = np.vstack([columns, ones, TIE * np.eye(len(q))])
-    v = _non_negative(among, np.concatenate([columns @ q, [1.0], TIE * centre]))
+    v = non_negative(among, np.concatenate([columns @ q, [1.0], TIE * centre]))
     return np.asarray(v / v.sum())
-
-
-def _non_negative(system: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    from scipy.optimize import nnls
-
-    return np.asarray(nnls(system, wanted, maxiter=100 * system.shape[1] + 1000)[0])
 
 
 @dataclass(frozen=True, eq=False)

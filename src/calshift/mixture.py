@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calshift.engines import Arrays, Sums
+from calshift.linear import non_negative
 from calshift.predictions import Predictions
 
 LARGEST_GAP = 1e-10  # bound on the mean log-likelihood that is still missing
@@ -135,15 +136,13 @@ def _newton_point(
     v: np.ndarray, curvature: np.ndarray, z: np.ndarray, prior: np.ndarray
 ) -> np.ndarray:
     """The v >= 0 where the quadratic model is largest: least v'Av / 2 - (2 zbar - prior)'v."""
-    from scipy.optimize import nnls
-
     A = curvature + 1e-12 * np.trace(curvature) / len(v) * np.eye(len(v))
     pull = A @ v + z - prior
     free = np.linalg.solve(A, pull)
     if free.min() >= 0:
         return np.asarray(free)
     R = np.linalg.cholesky(A).T
-    return np.asarray(nnls(R, np.linalg.solve(R.T, pull), maxiter=100 * len(v) + 1000)[0])
+    return non_negative(R, np.linalg.solve(R.T, pull))
 
 
 def _farthest_up(

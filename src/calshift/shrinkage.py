@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from calshift.linear import non_negative
+
 MOST_ROUNDS = 30  # of classes that change between free and bound
 LEAST_RIDGE = 1e-12  # of the trace of C'C: below it rounding rules
 
@@ -74,15 +76,12 @@ def _root(function: Callable[[float], tuple[float, float]], low: float, high: fl
 
 def _one_by_one(C: np.ndarray, b: np.ndarray, penalty: float) -> np.ndarray:
     """As `penalised`, by non-negative least squares for each ridge."""
-    from scipy.optimize import nnls
-
     S, top = C.shape[1], np.log(np.sum(C**2))
 
     def bounded(log_ridge: float) -> np.ndarray:
         root = np.exp(log_ridge / 2)
         wanted = np.append(b + C.sum(axis=1), np.full(S, root))
-        w, _ = nnls(np.vstack([C, root * np.eye(S)]), wanted, maxiter=100 * S + 1000)
-        return np.asarray(w - 1)
+        return non_negative(np.vstack([C, root * np.eye(S)]), wanted) - 1
 
     def excess(log_ridge: float) -> tuple[float, float]:
         t = bounded(log_ridge)

@@ -17,6 +17,20 @@ def noted(warnings: tuple[str, ...]) -> list[str]:
     ]
 
 
+def lacking(
+    seen: np.ndarray, predicted: np.ndarray | None, classes: tuple[Any, ...] | None
+) -> tuple[str, ...]:
+    """The warning about classes that the source lacks, if there are any.
+
+    ``predicted`` is the target's mean prediction, to tell how much mass they take.
+    """
+    if seen.all():
+        return ()
+    share = "" if predicted is None else f", to which predictions give {predicted[~seen].sum():.1%}"
+    missing = names(np.flatnonzero(~seen), classes)
+    return (f"the source lacks {missing}{share}: left out, calibration unknown there",)
+
+
 def names(which: np.ndarray, classes: tuple[Any, ...] | None = None, most: int = 10) -> str:
     """'class 3', 'classes 3, 5 and 9', or the first ten and how many more."""
     shown = [str(int(c) if classes is None else classes[c]) for c in which[:most]]

@@ -87,7 +87,7 @@ class ClassWeights(Frozen):
         return np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the shares before and after, and the weights; see `plot_weights`."""
+        """Draw the weights with their intervals; see `plot_weights`."""
         from calshift.plotting import plot_weights
 
         return plot_weights(self, ax=ax)

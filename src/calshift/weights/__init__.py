@@ -13,7 +13,7 @@ from calshift.results import ClassWeights
 from calshift.weights.confusion import bbse, rlls
 from calshift.weights.given import given_weights, weights_from_counts
 from calshift.weights.health import assessed
-from calshift.weights.likelihood import em, maximum_a_posteriori
+from calshift.weights.likelihood import em
 from calshift.weights.moments import elsa, kmm
 
 METHODS: dict[str, Method] = {
@@ -26,13 +26,11 @@ METHODS: dict[str, Method] = {
     "em-bcts": partial(em, calibrator="bcts"),
     "em-vs": partial(em, calibrator="vs"),
     "em-nbvs": partial(em, calibrator="nbvs"),
-    "map": maximum_a_posteriori,
+    "map": partial(em, calibrator="bcts", prior=True),
     "elsa": elsa,
     "kmm": kmm,
 }
-DEFAULT = (
-    "em-bcts"  # docs/mathematics.md section 7 says why, benchmarks/weights_recovery.py shows it
-)
+DEFAULT = "em-bcts"  # why: docs/mathematics.md section 7 and benchmarks/weights_recovery.py
 
 
 def class_weights_of(weights: Any, source: Predictions, target: Predictions) -> ClassWeights:

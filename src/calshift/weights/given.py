@@ -10,7 +10,7 @@ import numpy as np
 from calshift.conversion import to_numpy
 from calshift.errors import InvalidInput
 from calshift.results import ClassWeights
-from calshift.wording import names
+from calshift.wording import lacking, names
 
 TOLERATED_MASS = 0.05  # by which sum pi w may miss 1 without a word
 
@@ -117,13 +117,7 @@ def _notes(
     predicted: np.ndarray | None,
     classes: tuple[Any, ...] | None,
 ) -> tuple[str, ...]:
-    notes = []
-    if not seen.all():
-        share = (
-            "" if predicted is None else f", to which predictions give {predicted[~seen].sum():.1%}"
-        )
-        missing = names(np.flatnonzero(~seen), classes)
-        notes.append(f"the source lacks {missing}{share}: left out, calibration unknown there")
+    notes = [*lacking(seen, predicted, classes)]
     # without the unseen classes' share the sum may well fall short
     if mass - 1 > TOLERATED_MASS or (seen.all() and 1 - mass > TOLERATED_MASS):
         notes.append(

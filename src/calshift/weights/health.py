@@ -11,7 +11,7 @@ import numpy as np
 from calshift.engines import Arrays
 from calshift.influence import Solution, covariances
 from calshift.results import ClassWeights
-from calshift.wording import names
+from calshift.wording import lacking, names
 
 FEW_ROWS = 20  # source rows of a class, below which its weight is not trusted
 NEARLY_SINGULAR = 1e4  # condition number
@@ -63,7 +63,7 @@ def assessed(
         classes=classes,
     )
     notes = (
-        *_missing(seen, predicted, classes),
+        *lacking(seen, predicted, classes),
         *_shaky(weights, blur, error.sum()),
         *solution.notes,
         *_rare(doubts["few"], doubts["unknown"], np.flatnonzero(seen), classes),
@@ -119,17 +119,6 @@ def _unclear(matrix: np.ndarray) -> np.ndarray:
     _, size, vectors = np.linalg.svd(matrix)
     weak = np.append(size, np.zeros(len(vectors) - len(size))) <= size[0] / NEARLY_SINGULAR
     return np.asarray((vectors[weak] ** 2).max(axis=0) > LOADING)
-
-
-def _missing(
-    seen: np.ndarray, predicted: np.ndarray, classes: tuple[Any, ...] | None
-) -> Iterator[str]:
-    if not seen.all():
-        missing, share = names(np.flatnonzero(~seen), classes), predicted[~seen].sum()
-        yield (
-            f"the source lacks {missing}, to which predictions give {share:.1%}: "
-            "left out, calibration unknown there"
-        )
 
 
 def _shaky(weights: ClassWeights, blur: float, errors: float) -> Iterator[str]:

@@ -25,28 +25,24 @@ TOLERATED_PULL = 0.25  # the prior's share among the target rows
 
 
 def em(
-    source: Arrays, target: Arrays, class_counts: np.ndarray, *, calibrator: str | None = None
+    source: Arrays,
+    target: Arrays,
+    class_counts: np.ndarray,
+    *,
+    calibrator: str | None = None,
+    prior: bool = False,
 ) -> Solution:
     """Maximum likelihood: the q that maximises mean_j log sum_y p_jy q_y / pi_y.
 
     pi is the mean prediction of the source. With a calibrator both samples are calibrated first.
+    With a prior, Dirichlet around pi and as strong as is evident, the answer is the mean of the
+    posterior class probabilities of the target's rows: where they are sure, the prior has no say.
     """
     seen = class_counts > 0
     calibrate = fit_scaling(calibrator, source, class_counts) if calibrator else Uncalibrated(seen)
     mean = source.total(lambda batch: batch.frequency @ calibrate(batch)) / class_counts.sum()
-    mixture = maximised(target.mapped(calibrate), mean, np.zeros(len(mean)))
-    return _solution(source, target, class_counts, calibrate, mean, mixture)
-
-
-def maximum_a_posteriori(source: Arrays, target: Arrays, class_counts: np.ndarray) -> Solution:
-    """As em-bcts, with a Dirichlet prior on q around the source's mix, as strong as is evident.
-
-    The answer is the mean of the posterior class probabilities of the target's rows: where they
-    are sure, the prior has no say.
-    """
-    calibrate = fit_scaling("bcts", source, class_counts)
-    mean = source.total(lambda batch: batch.frequency @ calibrate(batch)) / class_counts.sum()
-    mixture = most_evident(target.mapped(calibrate), mean)
+    after = target.mapped(calibrate)
+    mixture = most_evident(after, mean) if prior else maximised(after, mean, np.zeros(len(mean)))
     return _solution(source, target, class_counts, calibrate, mean, mixture)
 
 
@@ -132,10 +128,8 @@ def _solution(
     weights = v * mixture.mean / base  # q = v zbar, the mean posterior probability
     G = freed_inverse(A, v > 0)
     answer = (np.diag(mixture.mean) - v[:, None] * mixture.square) @ G
-    by_mean, by_target = (
-        answer / base[:, None],
-        (mixture.share * answer + np.diag(v)) / base[:, None],
-    )
+    by_mean = answer / base[:, None]
+    by_target = (mixture.share * answer + np.diag(v)) / base[:, None]
     moved, moved_mean, slope_mean = _by_parameters(source, target, n, calibrate, mixture)
     slopes = len(slope_mean)
     by_parameter = by_target @ moved - by_mean @ moved_mean
