@@ -19,9 +19,8 @@ import numpy as np
 from tables import write_table
 
 import calshift
-from calshift import basis
+from calshift import basis, fits
 from calshift import target_calibration_error_from as error_from
-from calshift.estimators import binned
 from calshift.simulate import BetaSimulation, GaussianSimulation
 
 BINS = {"15 equal-mass bins": 15, "40 equal-mass bins": 40, "100 equal-mass bins": 100}
@@ -77,7 +76,7 @@ def candidates(seed: int, which: int) -> np.ndarray:
     }
     found = [both(bins) for bins in BINS.values()]
     for scale, least, floor in HATS.values():  # the constants of the library, one by one
-        basis.HATS_SCALE, basis.LEAST_COUNT, binned.EIGENVALUE_FLOOR = scale, least, floor
+        basis.HATS_SCALE, basis.LEAST_SOURCE, fits.EIGENVALUE_FLOOR = scale, least, floor
         found.append(both("auto"))
     return np.array(found)
 

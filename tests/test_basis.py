@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calshift
-from calshift import basis
-from calshift.estimators import binned
+from calshift import basis, fits
 
 counts = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 30)), min_size=1, max_size=60)
 
@@ -25,11 +24,11 @@ def test_knots_leave_enough_rows_between_them_and_hats_sum_to_one(counts, hats):
     assert chosen[0] == 0
     assert (np.diff(chosen) > 0).all()
     assert len(chosen) <= max(hats, 1) or len(t) <= hats
-    least = 2 if len(t) <= hats else basis.LEAST_COUNT
+    least = 2 if len(t) <= hats else basis.LEAST_SOURCE
     if len(chosen) > 2:
         for a, b in pairwise(chosen):
-            for count in (source, target):
-                assert count[a + 1 : b + 1].sum() >= least
+            assert source[a + 1 : b + 1].sum() >= least
+            assert target[a + 1 : b + 1].sum() >= basis.LEAST_TARGET
     design = basis.hats(t, chosen)
     np.testing.assert_allclose(design.sum(axis=1), 1)
     assert design.min() >= -1e-12
@@ -71,9 +70,8 @@ def test_hats_fit_is_weighted_least_squares_with_its_leverages():
     w_class = simulation.class_weights
     edges = calshift.bin_edges(q, kind="binary")
     sums = calshift.accumulate(p, y, q, edges=edges)
-    cells = binned.event_cells(sums, 0, w_class)
-    fit, _ = binned.fit_hats(cells, np.concatenate([[0.0], edges[0]]))
-    X, Xt = fit.design[edges.locate(0, p)], fit.design[edges.locate(0, q)]
+    design = fits.fitted(sums, 0, w_class).basis.height
+    X, Xt = design[edges.locate(0, p)], design[edges.locate(0, q)]
     w, u = w_class[y], y - p
     A, M = X.T @ (w[:, None] * X), Xt.T @ Xt / len(q)
     inverse = np.linalg.inv(A)

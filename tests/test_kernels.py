@@ -76,7 +76,8 @@ def test_points_out_of_reach_take_their_nearest_and_are_reported():
         )  # fmt: skip
         assert np.isfinite(result.estimate)
         # the paper's ratio needs one neighbour in the target, a variance two in the source
-        assert f"{1 if estimator == 'paper' else 3} rows have too few" in result.warnings[0]
+        expected = f"{1 if estimator == 'paper' else 3} rows have too few"
+        assert any(expected in note for note in result.warnings)
 
 
 def test_pairs_are_never_held_all_at_once():

@@ -5,6 +5,7 @@ from calshift.api import (
     accumulate,
     bin_edges,
     calibration_error,
+    compare,
     label_shift_weights,
     reliability_curve,
     target_calibration_error,
@@ -17,7 +18,12 @@ from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.plotting import plot_reliability, plot_weights
 from calshift.predictions import Predictions
 from calshift.resampling import resample_label_shift
-from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
+from calshift.results import (
+    CalibrationErrorResult,
+    ClassWeights,
+    Difference,
+    ReliabilityCurve,
+)
 from calshift.statistics import ShiftStatistics
 
 __version__ = "0.1.0"
@@ -26,6 +32,7 @@ __all__ = [
     "BinEdges",
     "CalibrationErrorResult",
     "ClassWeights",
+    "Difference",
     "InvalidInput",
     "Predictions",
     "ReliabilityCurve",
@@ -35,6 +42,7 @@ __all__ = [
     "accumulate",
     "bin_edges",
     "calibration_error",
+    "compare",
     "label_shift_weights",
     "plot_reliability",
     "plot_weights",

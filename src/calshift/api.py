@@ -8,16 +8,27 @@ from typing import Any
 import numpy as np
 
 from calshift.binning import BinEdges, find_edges
+from calshift.bootstrap import Bootstrap, Progress
 from calshift.checks import MOST_CLASSES, check_same_names, checked_whole, label_codes
+from calshift.comparison import difference
 from calshift.curves import curve_of
 from calshift.engines import Arrays
 from calshift.errors import InvalidInput, UnreliableWeights
-from calshift.estimation import event_errors
+from calshift.estimation import Estimation
 from calshift.estimators import from_statistics, shifted_square
 from calshift.events import Events, binned_events, events_of
+from calshift.inference import estimated, labelled
+from calshift.moves import Weighting
+from calshift.objections import objections
 from calshift.options import Options
 from calshift.predictions import Predictions, as_pair, as_predictions, as_source
-from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
+from calshift.results import (
+    CalibrationErrorResult,
+    ClassWeights,
+    Difference,
+    LabelShiftCheck,
+    ReliabilityCurve,
+)
 from calshift.statistics import ShiftStatistics, source_kernel, target_kernel
 from calshift.weights import (
     DEFAULT,
@@ -41,6 +52,12 @@ def calibration_error(
     binning: str = "mass",
     kernel: str | None = None,
     bandwidth: float | str = "auto",
+    interval: str | None = "influence",
+    n_boot: int = 500,
+    rng: Any = None,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+    stratified: bool = False,
 ) -> CalibrationErrorResult:
     """Calibration error of labelled predictions.
 
@@ -59,6 +76,11 @@ def calibration_error(
     binning : "mass" (bins with equally many rows) or "width"
     kernel : "dirichlet" or "triweight" in the place of bins; canonical takes "triweight"
     bandwidth : "auto" (leave-one-out likelihood) or a number
+    interval : "influence" (closed form, for bins and norms 1 and 2 of "debiased" and "plugin"),
+        "bootstrap" (for everything) or None
+    n_boot, rng, n_jobs, progress : of the bootstrap: draws, seed, processes, and a callable that
+        is told (done, total)
+    stratified : whether the number of rows of each class was fixed by design, not drawn
 
     Returns
     -------
@@ -69,6 +91,8 @@ def calibration_error(
     For p = 2 the debiased estimate is unbiased up to the basis (a kernel smooths more away) and may
     fall below 0 by chance. For other p no unbiased estimator exists; inverting the folded normal
     removes most of the bias.
+    The interval of "plugin" is that of "debiased": both are of the calibration error itself. That
+    of "paper" is of its expected value, bias included (``.interval_of``).
 
     Examples
     --------
@@ -77,14 +101,19 @@ def calibration_error(
     >>> truth = rng.uniform(size=4000)
     >>> y = (rng.uniform(size=4000) < truth).astype(int)
     >>> overconfident = truth**2 / (truth**2 + (1 - truth)**2)
-    >>> round(calshift.calibration_error(overconfident, y).root, 2)
+    >>> result = calshift.calibration_error(overconfident, y)
+    >>> round(result.root, 2)
     0.11
+    >>> low, high = result.confidence_interval(0.95, root=True)
+    >>> round(low, 2), round(high, 2)
+    (0.1, 0.12)
     >>> round(calshift.calibration_error(truth, y).root, 2)
     0.0
     """
-    options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth)
+    options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
+    draws = Bootstrap(n_boot, rng, n_jobs, progress, stratified)
     sample = as_predictions(p, y, labelled=True)
-    return _labelled(sample, events_of(kind, sample), options, np.ones(sample.n_classes))
+    return _labelled(sample, events_of(kind, sample), options, np.ones(sample.n_classes), draws)
 
 
 def target_calibration_error(
@@ -100,6 +129,13 @@ def target_calibration_error(
     binning: str = "mass",
     kernel: str | None = None,
     bandwidth: float | str = "auto",
+    check: bool = True,
+    interval: str | None = "influence",
+    n_boot: int = 500,
+    rng: Any = None,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+    stratified: bool = False,
 ) -> CalibrationErrorResult:
     """Calibration error on a target sample without labels, under label shift.
 
@@ -119,11 +155,14 @@ def target_calibration_error(
     weights : a method of `label_shift_weights` ("em-bcts" by default), (K,) class weights used as
         they are, or a `ClassWeights`
     kind, norm, estimator, bins, binning, kernel, bandwidth : as in `calibration_error`
+    check : whether to test that only the mix of classes changed (`check_label_shift`)
+    interval, n_boot, rng, n_jobs, progress, stratified : as in `calibration_error`. Both take the uncertainty
+        of estimated weights into account; the bootstrap refits them in every draw
 
     Returns
     -------
     CalibrationErrorResult
-        with the labelled error on the source in ``.source``
+        with the labelled error on the source in ``.source`` and the test in ``.assumption``
 
     Examples
     --------
@@ -135,13 +174,14 @@ def target_calibration_error(
     >>> round(result.root, 3), round(simulation.true_error() ** 0.5, 3)
     (0.095, 0.098)
     """
-    options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth)
+    options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
+    draws = Bootstrap(n_boot, rng, n_jobs, progress, stratified)
     source, target = as_pair(p_source, y_source, p_target)
     events = events_of(kind, source)
-    class_weights = _announced(class_weights_of(weights, source, target))
-    found = event_errors(source, target, events, options, class_weights.values)
-    before = _labelled(source, events, options, 0 * class_weights.values + 1)
+    found, class_weights = estimated(source, target, events, options, weights, draws)
+    before = _labelled(source, events, options, 0 * class_weights.values + 1, None)
     sizes = (source.size, target.size)
+    _announce(class_weights)
     return _shifted(found, events, options, class_weights, sizes, before, source.classes)
 
 
@@ -173,8 +213,8 @@ def target_calibration_error_from(
     if min(statistics.size_source, statistics.size_target) < 2 or np.count_nonzero(counts) < 2:
         msg = "statistics must hold two source rows or more, of two classes, and two target rows"
         raise InvalidInput(msg)
-    given = given_weights(weights, counts, classes=statistics.edges.classes)
-    class_weights = _announced(given)
+    class_weights = given_weights(weights, counts, classes=statistics.edges.classes)
+    _announce(class_weights)
     w = np.nan_to_num(class_weights.values)
     if estimator == "paper" and statistics.edges.smooth:
         msg = 'estimator="paper" needs bins: make the edges with bin_edges(bins=15)'
@@ -190,7 +230,8 @@ def target_calibration_error_from(
             raise InvalidInput(msg)
         values, joined = from_statistics(statistics, w, options.norm, estimator == "debiased")
     sizes = (statistics.size_source, statistics.size_target)
-    return _shifted((values, joined, 0), events, options, class_weights, sizes)
+    found = Estimation(values, joined)
+    return _shifted(found, events, options, class_weights, sizes)
 
 
 def label_shift_weights(
@@ -242,7 +283,9 @@ def label_shift_weights(
     array([0.01 , 0.009, 0.007])
     """
     source, target = as_pair(p_source, y_source, p_target)
-    return _announced(estimated_weights(method, source, target))
+    found = estimated_weights(method, source, target)
+    _announce(found)
+    return found
 
 
 def weights_from_labels(y_source: Any, y_target: Any, n_classes: int | None = None) -> ClassWeights:
@@ -260,6 +303,26 @@ def weights_from_labels(y_source: Any, y_target: Any, n_classes: int | None = No
     return weights_from_counts(*(np.bincount(y, minlength=K).astype(float) for y in labels))
 
 
+def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
+    """The difference of two calibration errors of the same rows, with its interval.
+
+    Two models on the same rows, or one model on the target and on the source
+    (``compare(result, result.source)``). Errors of the same rows share noise, which the interval
+    takes into account; both must come with ``interval="influence"``.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> simulation = calshift.simulate.BetaSimulation()
+    >>> p_source, y_source = simulation.source(5000, rng=1)
+    >>> p_target, _ = simulation.target(5000, rng=2)
+    >>> result = calshift.target_calibration_error(p_source, y_source, p_target)
+    >>> print(calshift.compare(result, result.source))
+    Difference of calibration errors (root): -0.0714, 95% interval -0.0887 to -0.0539: different
+    """
+    return difference(a, b)
+
+
 def reliability_curve(
     p_source: Any,
     y_source: Any = None,
@@ -275,6 +338,7 @@ def reliability_curve(
     In a bin the frequency is the mean score plus the mean residual, ``F_b + U_b``: with labels
     the plain frequency, on a target ``F_b`` is the target's and ``U_b`` the weighted source's, kept
     within [0, 1].
+    ``.band(level)`` is its interval in each bin, that of estimated weights included.
     ``label`` picks a class; None under "classwise" pools the scores of all classes, where errors
     of opposite sign in different classes can cancel: look at the classes too.
 
@@ -290,11 +354,13 @@ def reliability_curve(
         if not (isinstance(weights, str) and weights == DEFAULT):
             msg = "weights need a p_target to be the weights of"
             raise InvalidInput(msg)
-        w = np.ones(source.n_classes)
+        weighting = Weighting.of(np.ones(source.n_classes), None, (source.size, source.size))
     else:
         source, target = as_pair(p_source, y_source, p_target)
-        w = np.nan_to_num(_announced(class_weights_of(weights, source, target)).values)
-    return curve_of(source, target, binned_events(kind, source), w, label, bins)
+        found = class_weights_of(weights, source, target)
+        _announce(found)
+        weighting = Weighting.of(found.values, found.influence, (source.size, target.size))
+    return curve_of(source, target, binned_events(kind, source), weighting, label, bins)
 
 
 def bin_edges(
@@ -355,29 +421,30 @@ def accumulate(
     return statistics
 
 
-def _announced(class_weights: ClassWeights) -> ClassWeights:
-    """Pass the weights on, and their warnings to the caller of the public function."""
+def _announce(class_weights: ClassWeights) -> None:
+    """Tell the caller of the public function what is wrong with the weights."""
     for note in class_weights.warnings:
         python_warnings.warn(note, UnreliableWeights, stacklevel=3)
-    return class_weights
 
 
 def _labelled(
-    sample: Predictions, events: Events, options: Options, ones: np.ndarray
+    sample: Predictions,
+    events: Events,
+    options: Options,
+    ones: np.ndarray,
+    draws: Bootstrap | None,
 ) -> CalibrationErrorResult:
     """The error with labels; a class with NaN in the place of a one is left out."""
-    values, joined, lonely = event_errors(sample, None, events, options, ones)
+    found = labelled(sample, events, options, ones, draws)
     return CalibrationErrorResult(
         n_source=sample.size,
-        warnings=_lonely_note(lonely),
-        merged_bins=joined,
         classes=sample.classes,
-        **_averaged(values, events, options, ones),
+        **_averaged(found, events, options, None, None),
     )
 
 
 def _shifted(
-    found: tuple[np.ndarray, int, int],
+    found: Estimation,
     events: Events,
     options: Options,
     class_weights: ClassWeights,
@@ -386,39 +453,39 @@ def _shifted(
     classes: tuple[Any, ...] | None = None,
 ) -> CalibrationErrorResult:
     """The error without labels."""
-    values, joined, lonely = found
     return CalibrationErrorResult(
         n_source=sizes[0],
         n_target=sizes[1],
         class_weights=class_weights,
         source=source,
-        warnings=class_weights.warnings + _lonely_note(lonely),
-        merged_bins=joined,
         classes=classes,
-        **_averaged(values, events, options, class_weights.values),
+        **_averaged(found, events, options, class_weights, None),
     )
 
 
 def _averaged(
-    values: np.ndarray, events: Events, options: Options, w: np.ndarray
+    found: Estimation,
+    events: Events,
+    options: Options,
+    class_weights: ClassWeights | None,
+    assumption: LabelShiftCheck | None,
 ) -> dict[str, Any]:
-    """The mean over the events whose class has a weight, and what was asked."""
+    """The mean over the events not left out, and what was asked."""
+    notes, trusted = objections(class_weights, assumption, found.thin, found.lonely)
     classwise = events.kind == "classwise"
-    if classwise:
-        values = np.where(np.isnan(w), np.nan, values)
     return {
-        "estimate": float(np.nanmean(values)),
-        "per_class": values if classwise else None,
+        "estimate": float(np.nanmean(found.values)),
+        "per_class": found.values if classwise else None,
         "kind": events.kind,
         "norm": options.norm,
         "estimator": options.estimator,
+        "merged_bins": found.joined,
+        "warnings": notes,
+        "trusted": trusted,
+        "law": found.law,
+        "class_law": found.event_laws if classwise else None,
+        "moves": found.moves,
     }
-
-
-def _lonely_note(lonely: int) -> tuple[str, ...]:
-    if lonely == 0:
-        return ()
-    return (f"{lonely} rows have too few neighbours within the bandwidth; their nearest stood in",)
 
 
 def _class_counts(statistics: ShiftStatistics) -> np.ndarray:

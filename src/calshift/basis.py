@@ -12,12 +12,13 @@ from calshift.binning import FINE_BINS, unit_arcsin
 
 HATS_SCALE, HATS_POWER = 2.2, 0.25  # hats planned: 10 at 500 rows, 22 at 10 000
 LEAST_HATS = 3
-LEAST_COUNT = 5.0  # source and target rows between two knots
+LEAST_SOURCE = 5.0  # rows between two knots; all noise of the fit comes from the source
+LEAST_TARGET = 2.0
 
 
-def planned_hats(n: float, m: float) -> int:
-    """How many hats the smaller sample carries."""
-    planned = round(float(HATS_SCALE * min(n, m) ** HATS_POWER))
+def planned_hats(n: float) -> int:
+    """How many hats a source of n rows carries."""
+    planned = round(float(HATS_SCALE * n**HATS_POWER))
     return min(max(LEAST_HATS, planned), FINE_BINS)
 
 
@@ -34,12 +35,13 @@ def knots(
     """Bins at which the knots stand: even steps in t, longer where either sample is thin."""
     few = len(t) <= hats  # a handful of distinct scores: each is its own knot
     step = 0.0 if few else (t[-1] - t[0]) / (hats - 1) * (1 - 1e-9)
-    least = 2.0 if few else LEAST_COUNT
+    least = 2.0 if few else LEAST_SOURCE
     source_upto, target_upto = np.cumsum(source_count), np.cumsum(target_count)
 
     def apart(a: int, b: int, distance: float) -> bool:
-        rows = min(source_upto[b] - source_upto[a], target_upto[b] - target_upto[a])
-        return bool(t[b] - t[a] >= distance and t[b] > t[a] and rows >= least)
+        enough = source_upto[b] - source_upto[a] >= least
+        enough &= target_upto[b] - target_upto[a] >= LEAST_TARGET
+        return bool(enough and t[b] - t[a] >= distance and t[b] > t[a])
 
     last, chosen = len(t) - 1, [0]
     for b in range(1, last + 1):

@@ -46,6 +46,13 @@ class BinEdges(Frozen):
         inner, score = inner.astype(coarser, copy=False), score.astype(coarser, copy=False)
         return np.searchsorted(inner, score, side="right")
 
+    def only(self, which: np.ndarray) -> BinEdges:
+        """The edges of some of the events."""
+        chosen = tuple(int(k) for k in which)
+        inner = tuple(self.inner[k] for k in chosen)
+        events = tuple(self.which[k] for k in chosen)
+        return BinEdges(self.events, events, inner, self.smooth, self.classes)
+
     def split(self, cells: int = 2_000_000) -> Iterator[BinEdges]:
         """Parts with fewer events, so that counts per (event, bin, stratum) stay small."""
         strata = len(self.events.stratum_label)

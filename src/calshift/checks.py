@@ -22,6 +22,14 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
+def checked_level(level: Any) -> float:
+    """The level of an interval or a test."""
+    if not is_number(level) or not 0 < level < 1:
+        msg = f"level must lie between 0 and 1; got {level!r}"
+        raise InvalidInput(msg)
+    return float(level)
+
+
 def checked_whole(value: Any, name: str, least: int) -> int:
     """A whole number that is large enough."""
     if not is_number(value) or not np.isfinite(value) or value != int(value) or value < least:

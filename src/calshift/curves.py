@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from calshift.basis import planned_hats
 from calshift.binning import BinEdges, find_edges, fine_edges
+from calshift.engines import Arrays, Sums
 from calshift.errors import InvalidInput
 from calshift.estimation import gathered
-from calshift.estimators import reliability
+from calshift.estimators import Points, reliability
 from calshift.events import Events
+from calshift.moves import Weighting
 from calshift.predictions import Predictions
 from calshift.results import ReliabilityCurve
 
@@ -23,7 +27,7 @@ def curve_of(
     source: Predictions,
     target: Predictions | None,
     events: Events,
-    class_weights: np.ndarray,
+    weighting: Weighting,
     label: int | None,
     bins: Any,
 ) -> ReliabilityCurve:
@@ -31,16 +35,70 @@ def curve_of(
     at = source if target is None else target
     edges, least = _edges(source, at, events, label, bins)
     parts = (gathered(source, target, part) for part in edges.split())
-    score, frequency, mass, starts = reliability(parts, class_weights, least)
+    points = reliability(parts, weighting.values, least)
+    spread = Spread(edges, points, weighting, target is None)
+    variance, mass = Arrays.in_blocks(source).total(spread.source)
+    if target is not None:
+        variance = variance + Arrays.in_blocks(target).total(spread.target)
     return ReliabilityCurve(
-        score,
-        frequency,
-        mass,
-        edges[0][starts[1:] - 1],
+        points.score,
+        np.clip(points.score + points.residual, 0.0, 1.0),
+        points.count / points.count.sum(),
+        edges[0][points.starts[1:] - 1],
+        np.sqrt(variance),
+        points.mass**2 / mass,
         kind=events.kind,
         label=None if label is None else int(label),  # a plain number, for JSON
         shifted=target is not None,
     )
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How each row moves the frequencies F_b + U_b of the bins, pooled over the events."""
+
+    edges: BinEdges
+    points: Points
+    weighting: Weighting
+    labelled: bool
+
+    def source(self, batch: Predictions) -> Sums:
+        """Kernel: sums of the squared moves, and of squared weights, in each bin."""
+        w, once = self.weighting.values[batch.labels], batch.squared_frequency
+        events, stratum = self.edges.events, self.edges.events.stratum(batch)
+        moved = np.zeros((len(batch), len(self.points.starts)))
+        mass = np.zeros(len(self.points.starts))
+        row = np.arange(len(batch))
+        for k, event in enumerate(self.edges.which):
+            score, outcome = events.score(batch, event), events.stratum_outcome(event)[stratum]
+            b = self._located(k, score)
+            centre = self.points.score + self.points.residual if self.labelled else None
+            gap = outcome - (centre[b] if centre is not None else score + self.points.residual[b])
+            moved[row, b] += w * gap / self.points.mass[b]
+            mass = mass + np.bincount(b, w**2 * once, len(self.points.starts))
+        moved += self.weighting.source_moves(batch) @ self._by_weight
+        return Sums((once @ moved**2, mass))
+
+    def target(self, batch: Predictions) -> np.ndarray:
+        """Kernel: sums of the squared moves of the bins' mean scores, and through the weights."""
+        moved, row = np.zeros((len(batch), len(self.points.starts))), np.arange(len(batch))
+        for k, event in enumerate(self.edges.which):
+            score = self.edges.events.score(batch, event)
+            b = self._located(k, score)
+            moved[row, b] += (score - self.points.score[b]) / self.points.count[b]
+        moved += self.weighting.target_moves(batch) @ self._by_weight
+        return np.asarray(batch.squared_frequency @ moved**2)
+
+    @cached_property
+    def _by_weight(self) -> np.ndarray:
+        """(S, B) how U_b moves with the class weights; (0, B) if they are given."""
+        if self.weighting.influence is None:
+            return np.zeros((0, len(self.points.starts)))
+        return np.asarray((self.points.excess / self.points.mass[:, None]).T[self.weighting.seen])
+
+    def _located(self, k: int, score: np.ndarray) -> np.ndarray:
+        b = self.edges.locate(k, score)
+        return np.searchsorted(self.points.starts, b, side="right") - 1
 
 
 def _edges(
@@ -59,7 +117,10 @@ def _edges(
     score = np.concatenate([events.score(at, event)[::step] for event in which])
     weight = None if at.sample_weight is None else np.tile(at.sample_weight[::step], len(which))
     if isinstance(bins, str) and bins == "auto":
-        inner, least = fine_edges(score, weight, planned_hats(source.size, at.size)), LEAST_ROWS
+        inner, least = (
+            fine_edges(score, weight, planned_hats(min(source.size, at.size))),
+            LEAST_ROWS,
+        )
     else:
         pooled = Predictions(score, sample_weight=weight)
         inner, least = find_edges(pooled, Events("binary", 2), bins)[0], 2.0

@@ -1,10 +1,12 @@
-"""From checked samples, options and a weight vector to the error of every event.
+"""From checked samples, options and class weights to the error of every event and its laws.
 
 The one place that knows which estimator takes which road: sums over bins, a second pass over rows,
 or pairs of rows.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +15,6 @@ from calshift.engines import Arrays
 from calshift.errors import InvalidInput
 from calshift.estimators import (
     Sample,
-    from_statistics,
     labelled_error,
     labelled_ratio,
     shifted_error,
@@ -21,10 +22,38 @@ from calshift.estimators import (
     smoothed_error,
 )
 from calshift.events import Events
+from calshift.fits import fitted, resting_on_few
+from calshift.influence import Influence
 from calshift.kernels import as_points
+from calshift.moves import Moves, Weighting
 from calshift.options import Options
 from calshift.predictions import Predictions
+from calshift.results import Law, RowMoves
 from calshift.statistics import ShiftStatistics, source_kernel, target_kernel
+from calshift.uncertainty import assessed
+
+
+@dataclass(frozen=True)
+class Estimation:
+    """Errors of all events (NaN: left out), and what is known about them.
+
+    Attributes
+    ----------
+    values : (E,)
+    joined : bins or knots joined to a neighbour for lack of rows
+    lonely : rows without a neighbour within the bandwidth of a kernel
+    thin : share of the error that rests on few source rows
+    law, event_laws : of the mean and of each event that is not left out, or None
+    moves : by how much each row moved the mean, or None
+    """
+
+    values: np.ndarray
+    joined: int = 0
+    lonely: int = 0
+    thin: float = 0.0
+    law: Law | None = None
+    event_laws: Law | None = None
+    moves: RowMoves | None = None
 
 
 def event_errors(
@@ -33,22 +62,38 @@ def event_errors(
     events: Events,
     options: Options,
     class_weights: np.ndarray,
-) -> tuple[np.ndarray, int, int]:
-    """Errors, bins joined, points without a neighbour; target None means labelled.
+    influence: Influence | None = None,
+    *,
+    interval: bool = False,
+) -> Estimation:
+    """Errors of all events; target None means labelled.
 
-    Classes without a weight (NaN) are left out of every sum.
+    Classes without a weight (NaN) are left out of every sum. With the influence on the weights
+    their noise is taken out of the error too.
     """
     _check_rows(source, target, class_weights)
     if options.kernel is not None:
-        values, lonely = _smoothed(source, target, events, options, class_weights)
-        return values, 0, lonely
+        return _smoothed(source, target, events, options, class_weights)
     at = source if target is None else target
     edges = find_edges(at, events, options.bins, options.binning)
-    parts = [
-        _binned(source, target, part, options, np.nan_to_num(class_weights))
-        for part in edges.split()
-    ]
-    return np.concatenate([values for values, _ in parts]), sum(thin for _, thin in parts), 0
+    if events.kind == "classwise":
+        kept = ~np.isnan(class_weights)
+        edges = edges.only(np.flatnonzero(kept))
+    else:
+        kept = np.ones(events.count, dtype=bool)
+    if options.estimator == "paper":
+        found = _paper(source, target, edges, options, np.nan_to_num(class_weights))
+    else:
+        weighting = Weighting.of(class_weights, influence, (source.size, at.size))
+        found = _fitted(source, target, edges, options, weighting, interval)
+    return _spread(found, kept)
+
+
+def _spread(found: Estimation, kept: np.ndarray) -> Estimation:
+    """NaN in the place of events left out."""
+    values = np.full(len(kept), np.nan)
+    values[kept] = found.values
+    return replace(found, values=values)
 
 
 def _check_rows(source: Predictions, target: Predictions | None, w: np.ndarray) -> None:
@@ -70,23 +115,53 @@ def gathered(source: Predictions, target: Predictions | None, edges: BinEdges) -
     return statistics + target_sums
 
 
-def _binned(
+def _paper(
     source: Predictions,
     target: Predictions | None,
     edges: BinEdges,
     options: Options,
     w: np.ndarray,
-) -> tuple[np.ndarray, int]:
-    statistics = gathered(source, target, edges)
-    if options.estimator != "paper":
-        return from_statistics(statistics, w, options.norm, options.estimator == "debiased")
-    if target is None:
-        ratio = labelled_ratio(statistics)
-        total = Arrays(source).total(labelled_error(ratio, options.norm))
-        return total / source.size, ratio.joined
-    ratio = shifted_ratio(statistics, w)
-    total = Arrays(target).total(shifted_error(ratio, options.norm))
-    return total / target.size, ratio.joined
+) -> Estimation:
+    """The paper's estimator: ratios from sums, then the error in a second pass."""
+    values, joined = [], 0
+    for part in edges.split():
+        statistics = gathered(source, target, part)
+        if target is None:
+            ratio = labelled_ratio(statistics)
+            total = Arrays(source).total(labelled_error(ratio, options.norm)) / source.size
+        else:
+            ratio = shifted_ratio(statistics, w)
+            total = Arrays(target).total(shifted_error(ratio, options.norm)) / target.size
+        values.append(total)
+        joined += ratio.joined
+    return Estimation(np.concatenate(values), joined)
+
+
+def _fitted(
+    source: Predictions,
+    target: Predictions | None,
+    edges: BinEdges,
+    options: Options,
+    weighting: Weighting,
+    interval: bool,
+) -> Estimation:
+    """Plug-in and debiased: residuals fitted on the bins' sums, then the noise of the fits."""
+    fits = []
+    for part in edges.split():
+        statistics = gathered(source, target, part)
+        fits += [fitted(statistics, k, weighting.values) for k in range(len(part))]
+    counts = source.class_counts if options.stratified else None
+    moves = Moves(edges, fits, weighting, target is None, counts)
+    debias = options.estimator == "debiased"
+    found = assessed(moves, source, target, options.norm, debias, interval)
+    return Estimation(
+        found.values,
+        joined=sum(fit.thin for fit in fits),
+        thin=resting_on_few(fits),
+        law=found.law,
+        event_laws=found.event_laws,
+        moves=found.moves,
+    )
 
 
 def _smoothed(
@@ -95,7 +170,7 @@ def _smoothed(
     events: Events,
     options: Options,
     class_weights: np.ndarray,
-) -> tuple[np.ndarray, int]:
+) -> Estimation:
     """Pairwise estimators: one for the whole vector, or one an event on the line."""
     assert options.kernel is not None
     w = np.nan_to_num(class_weights)[source.labels]
@@ -115,7 +190,10 @@ def _smoothed(
         )
         for event in each
     ]
-    return np.array([value for value, _ in found]), max(lonely for _, lonely in found)
+    values = np.array([value for value, _ in found])
+    if events.kind == "classwise":
+        values[~seen] = np.nan
+    return Estimation(values, lonely=max(lonely for _, lonely in found))
 
 
 def _sample(

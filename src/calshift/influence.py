@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from calshift.engines import Arrays, Sums
+from calshift.frozen import Frozen
 from calshift.predictions import Predictions
 
 
@@ -70,10 +71,30 @@ def label_influence(batch: Predictions, seen: np.ndarray, prior: np.ndarray) -> 
     return moved
 
 
+@dataclass(frozen=True, eq=False)
+class Damped(Frozen):
+    """An influence function, less of it where the estimate is surer than first order says."""
+
+    inner: Influence
+    factor: np.ndarray  # (S,)
+
+    def source(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) phi_i."""
+        return np.asarray(self.inner.source(batch) * self.factor)
+
+    def target(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) phi_j."""
+        return np.asarray(self.inner.target(batch) * self.factor)
+
+    def base(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) how each source row moved the source prior."""
+        return self.inner.base(batch)
+
+
 def covariances(
     solution: Solution, source: Arrays, sizes: tuple[float, float]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Covariance of q = base * weights / sum, and standard errors of the weights.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Covariance of q = base * weights / sum, standard errors of the weights, and certainty.
 
     sum_i psi_i psi_i' / n^2 + the target's share / m, with psi_i = base phi_i + w phi_i(base). A
     row of weight below 1 counts by its square; ``sizes``: n, and what the target is worth in rows.
@@ -95,7 +116,7 @@ def covariances(
     turn = (np.eye(len(q)) - np.outer(q / q.sum(), ~solution.held)) / q.sum()
     prior, values = turn @ prior @ turn.T, np.sqrt(np.maximum(values, 0.0))
     certain = _certainty(np.sqrt(np.maximum(np.diag(prior), 0.0)), base * solution.beyond)
-    return prior * np.outer(certain, certain), values * certain
+    return prior * np.outer(certain, certain), values * certain, certain
 
 
 def _certainty(error: np.ndarray, beyond: np.ndarray) -> np.ndarray:

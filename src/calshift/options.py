@@ -10,6 +10,7 @@ from calshift.errors import InvalidInput
 from calshift.kernels import log_kernel
 
 ESTIMATORS = ("debiased", "plugin", "paper")
+INTERVALS = ("influence", "bootstrap", None)
 PAPER_BINS = 15
 CANONICAL_KERNEL = "triweight"  # benchmarks/canonical.py
 LARGEST_NORM = 100.0  # beyond it |d|^p leaves the range of a float
@@ -27,10 +28,19 @@ class Options:
     binning: str
     kernel: str | None
     bandwidth: float | str
+    interval: str | None = None
+    stratified: bool = False
 
     def __post_init__(self) -> None:
         if self.estimator not in ESTIMATORS:
             msg = f"estimator must be one of {', '.join(ESTIMATORS)}; got {self.estimator!r}"
+            raise InvalidInput(msg)
+        if self.interval not in INTERVALS:
+            shown = ", ".join(map(repr, INTERVALS))
+            msg = f"interval must be one of {shown}; got {self.interval!r}"
+            raise InvalidInput(msg)
+        if not isinstance(self.stratified, bool):
+            msg = f"stratified must be True or False; got {self.stratified!r}"
             raise InvalidInput(msg)
         if not is_number(self.norm) or not 1 <= self.norm <= LARGEST_NORM:
             msg = f"norm must be a number p from 1 to {LARGEST_NORM:g}; got {self.norm!r}"

@@ -14,7 +14,7 @@ MOST_NAMES = 30
 
 
 def plot_reliability(curve: ReliabilityCurve, ax: Any = None) -> Any:
-    """Draw a reliability curve against the diagonal; markers grow with the rows of their bin.
+    """Draw a reliability curve with its 95% band; markers grow with the rows of their bin.
 
     Call it again with the same axes to lay the target's curve over the source's.
 
@@ -34,6 +34,9 @@ def plot_reliability(curve: ReliabilityCurve, ax: Any = None) -> Any:
         ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     color, marker = (TARGET, "o") if curve.shifted else (SOURCE, "s")
     area = 16 + 110 * curve.mass / curve.mass.max()
+    low, high = curve.band()
+    ax.fill_between(curve.score, low, high, color=color, alpha=0.18, linewidth=0, zorder=1.5)
+    ax.vlines(curve.score, low, high, color=color, linewidth=0.8, zorder=2)  # also of a lone bin
     ax.plot(curve.score, curve.frequency, color=color, linewidth=1.4, zorder=2)
     ax.scatter(
         curve.score, curve.frequency, s=area, color=color, marker=marker, label=curve.name,
@@ -41,22 +44,25 @@ def plot_reliability(curve: ReliabilityCurve, ax: Any = None) -> Any:
     )  # fmt: skip
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     ax.set(xlabel="predicted probability", ylabel="frequency")
-    ax.legend(loc="upper left", frameon=False, markerscale=0.8)
+    ax.legend(loc="lower right", frameon=False, markerscale=0.8)
     return ax
 
 
 def plot_error(result: CalibrationErrorResult, ax: Any = None) -> Any:
-    """Draw the root of the error: one bar, or one a class, with the source's beside it."""
+    """Draw the root of the error with 95% intervals: one bar, or one a class, source and target."""
     ax = _axes(ax)
     shown = [("source", SOURCE, result.source), ("target", TARGET, result)]
     if result.n_target is None:
         shown = [("with labels", SOURCE, result)]
-    bars = [(name, color, _roots(part)) for name, color, part in shown if part is not None]
-    classes, width = len(bars[0][2]), 0.8 / len(bars)
-    for k, (name, color, heights) in enumerate(bars):
+    bars = [(name, color, part) for name, color, part in shown if part is not None]
+    classes, width = len(_roots(result)), 0.8 / len(bars)
+    for k, (name, color, part) in enumerate(bars):
+        heights, ends = _roots(part), _root_ends(part)
         at = np.arange(classes) + (k - (len(bars) - 1) / 2) * width
         seen = ~np.isnan(heights)  # an unseen class has no bar; one of 0 would say "no error"
         ax.bar(at[seen], heights[seen], width, color=color, label=name)
+        if ends is not None:
+            ax.vlines(at[seen], *ends[:, seen], color="black", linewidth=1)
     ax.set(ylabel=f"calibration error (L{result.norm:g})", xlim=(-0.6, classes - 0.4))
     if result.per_class is None:
         ax.set_xticks([])
@@ -119,6 +125,15 @@ def _name_classes(ax: Any, count: int, classes: tuple[Any, ...] | None) -> None:
 def _roots(result: CalibrationErrorResult) -> np.ndarray:
     values = np.array([result.estimate]) if result.per_class is None else result.per_class
     return np.asarray(np.maximum(values, 0.0) ** (1 / result.norm))
+
+
+def _root_ends(result: CalibrationErrorResult) -> np.ndarray | None:
+    """(2, bars) ends of the intervals, or None."""
+    if result.law is None:
+        return None
+    if result.per_class is None:
+        return np.array(result.confidence_interval(root=True))[:, None]
+    return np.stack(result.class_intervals(root=True))
 
 
 def _axes(ax: Any) -> Any:

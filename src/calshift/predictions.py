@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -122,6 +123,12 @@ class Predictions(Frozen):
         """How many observations the sample is worth: its size, or rows if they weigh below 1."""
         return self.size * (self.size / float(self.squared_frequency.sum()))
 
+    @property
+    def mark(self) -> int:
+        """A number by which labels and sample weights in this order are recognised."""
+        weight = b"" if self.sample_weight is None else self.sample_weight.tobytes()
+        return zlib.crc32(weight, zlib.crc32(self.labels.astype(np.int64).tobytes()))
+
     def rows(self, start: int, stop: int) -> Predictions:
         """The rows from start to stop, as views."""
         part = slice(start, stop)
@@ -133,6 +140,18 @@ class Predictions(Frozen):
             sample_weight=None if self.sample_weight is None else self.sample_weight[part],
         )
         return block
+
+    def counted(self, frequency: np.ndarray) -> Predictions:
+        """The same rows, each counted so many times; those counted 0 times are left out."""
+        kept = frequency > 0
+        other = object.__new__(Predictions)
+        other.__dict__.update(
+            p=self.p[kept],
+            y=None if self.y is None else self.y[kept],
+            classes=self.classes,
+            sample_weight=frequency[kept].astype(float),
+        )
+        return other
 
     def with_probabilities(self, p: np.ndarray) -> Predictions:
         """The same rows with other probabilities, perhaps of fewer classes."""

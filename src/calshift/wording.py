@@ -31,6 +31,11 @@ def lacking(
     return (f"the source lacks {missing}{share}: left out, calibration unknown there",)
 
 
+def worth(ess: float) -> str:
+    """The warning about a small effective sample size."""
+    return f"weighted like this, the source is worth {ess:.0f} rows"
+
+
 def names(which: np.ndarray, classes: tuple[Any, ...] | None = None, most: int = 10) -> str:
     """'class 3', 'classes 3, 5 and 9', or the first ten and how many more."""
     shown = [str(int(c) if classes is None else classes[c]) for c in which[:most]]

@@ -71,7 +71,8 @@ def derivative(method, source, target, side, row, of="values"):
 
 def disagreement(method, source, target):
     """Largest difference of phi from the derivative, beside the largest of phi; both sides."""
-    influence, found = estimated_weights(method, source, target).influence, []
+    damped, found = estimated_weights(method, source, target).influence, []
+    influence = damped.inner  # what is held or implausibly large is damped afterwards
     for side, batch in (("source", source), ("target", target)):
         phi = getattr(influence, side)(batch)
         assert phi.shape == (len(batch), batch.n_classes)

@@ -1,6 +1,12 @@
 """From sums or rows, and a vector of class weights, to the error of each event."""
 
-from calshift.estimators.binned import from_statistics, reliability
+from calshift.estimators.binned import (
+    Points,
+    event_error,
+    from_statistics,
+    reliability,
+    unfolded_gap,
+)
 from calshift.estimators.pointwise import (
     labelled_error,
     labelled_ratio,
@@ -11,7 +17,9 @@ from calshift.estimators.pointwise import (
 from calshift.estimators.smoothed import Sample, smoothed_error
 
 __all__ = [
+    "Points",
     "Sample",
+    "event_error",
     "from_statistics",
     "labelled_error",
     "labelled_ratio",
@@ -20,4 +28,5 @@ __all__ = [
     "shifted_ratio",
     "shifted_square",
     "smoothed_error",
+    "unfolded_gap",
 ]

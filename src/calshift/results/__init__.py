@@ -3,5 +3,19 @@
 from calshift.results.calibration import CalibrationErrorResult
 from calshift.results.class_weights import ClassWeights
 from calshift.results.curve import ReliabilityCurve
+from calshift.results.difference import Difference
+from calshift.results.label_shift import LabelShiftCheck
+from calshift.results.laws import AbsoluteLaw, DrawsLaw, Law, RowMoves, SquareLaw
 
-__all__ = ["CalibrationErrorResult", "ClassWeights", "ReliabilityCurve"]
+__all__ = [
+    "AbsoluteLaw",
+    "CalibrationErrorResult",
+    "ClassWeights",
+    "Difference",
+    "DrawsLaw",
+    "LabelShiftCheck",
+    "Law",
+    "ReliabilityCurve",
+    "RowMoves",
+    "SquareLaw",
+]

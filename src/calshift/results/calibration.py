@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calshift.checks import checked_level
+from calshift.errors import InvalidInput
 from calshift.frozen import Frozen
-from calshift.wording import noted
+from calshift.tables import error_table
 
 if TYPE_CHECKING:
     from calshift.results.class_weights import ClassWeights
-
-CLASSES_SHOWN = 10
+    from calshift.results.label_shift import LabelShiftCheck
+    from calshift.results.laws import Law, RowMoves
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,8 +28,12 @@ class CalibrationErrorResult(Frozen):
     per_class : (K,) the same for each class under "classwise" (NaN: unseen in the source), or None
     class_weights : the weights used, or None for an error with labels
     source : the labelled error on the source beside a label-free one, or None
+    assumption : the test whether only the mix of classes changed, or None if it was not asked for
     warnings : what to know before acting on the number, worst first
+    trusted : False if a warning says that the number may be plainly wrong
     merged_bins : bins (or knots of the smooth basis) joined to a neighbour for lack of rows
+    law, class_law : what standard errors and intervals are made from, or None
+    moves : by how much each row moved the estimate, for `compare`, or None
     kind, norm, estimator, n_source, n_target, classes : what was asked, of how much data
     """
 
@@ -40,20 +46,75 @@ class CalibrationErrorResult(Frozen):
     per_class: np.ndarray | None = None
     class_weights: ClassWeights | None = None
     source: CalibrationErrorResult | None = None
+    assumption: LabelShiftCheck | None = None
     warnings: tuple[str, ...] = ()
+    trusted: bool = True
     merged_bins: int = 0
     classes: tuple[Any, ...] | None = None
+    law: Law | None = None
+    class_law: Law | None = None
+    moves: RowMoves | None = None
 
     @property
     def root(self) -> float:
         """CE_p, in units of probability: the p-th root of the estimate, 0 where it is negative."""
         return float(max(self.estimate, 0.0) ** (1 / self.norm))
 
+    @property
+    def standard_error(self) -> float:
+        """Of the estimate."""
+        return float(self._law().standard_error)
+
+    @property
+    def interval_of(self) -> str:
+        """What the interval is an interval of."""
+        if self.estimator == "paper":
+            return "the expected value of the paper's estimate, bias included, not the error itself"
+        return "the calibration error"
+
+    def confidence_interval(
+        self, level: float = 0.95, *, root: bool = False
+    ) -> tuple[float, float]:
+        """Lower and upper end for CE_p^p, or with ``root`` for CE_p; never below 0."""
+        low, high = self._law().interval(checked_level(level))
+        power = 1 / self.norm if root else 1.0
+        return float(low) ** power, float(high) ** power
+
+    def class_intervals(
+        self, level: float = 0.95, *, root: bool = False, simultaneous: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends for each class, (K,); NaN for a class unseen in the source.
+
+        Each holds on its own: of 100 intervals at level .95 about 5 miss. With ``simultaneous``
+        all of them hold together with probability ``level`` (Bonferroni).
+        """
+        checked_level(level)
+        if self.per_class is None or self.class_law is None:
+            msg = 'there are intervals by class for kind="classwise" with an interval only'
+            raise InvalidInput(msg)
+        kept = ~np.isnan(self.per_class)
+        if simultaneous:
+            level = 1 - (1 - level) / kept.sum()
+        ends = np.full((2, len(kept)), np.nan)
+        ends[:, kept] = self.class_law.interval(level)
+        low, high = ends ** (1 / self.norm) if root else ends
+        return low, high
+
+    def _law(self) -> Law:
+        if self.law is None:
+            msg = (
+                f"there is no interval for estimator={self.estimator!r}, norm={self.norm:g}, "
+                f'kind={self.kind!r} as it was computed: ask for interval="bootstrap"'
+            )
+            raise InvalidInput(msg)
+        return self.law
+
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and texts; None in the place of NaN."""
         return {
             "estimate": self.estimate,
             "root": self.root,
+            **self._interval_dict(),
             "kind": self.kind,
             "norm": self.norm,
             "estimator": self.estimator,
@@ -63,8 +124,28 @@ class CalibrationErrorResult(Frozen):
             "classes": None if self.classes is None else [str(name) for name in self.classes],
             "class_weights": None if self.class_weights is None else self.class_weights.to_dict(),
             "source": None if self.source is None else self.source.to_dict(),
+            "assumption": None if self.assumption is None else self.assumption.to_dict(),
             "merged_bins": self.merged_bins,
             "warnings": list(self.warnings),
+            "trusted": self.trusted,
+        }
+
+    def _interval_dict(self) -> dict[str, Any]:
+        """The interval at 95%, of the whole and by class."""
+        if self.law is None:
+            return {"standard_error": None, "interval": None, "class_intervals": None}
+        classes = None
+        if self.class_law is not None:
+            classes = [_numbers(ends) for ends in self.class_intervals()]
+        return {
+            "standard_error": self.standard_error,
+            "interval": {
+                "level": 0.95,
+                "power": list(self.confidence_interval()),
+                "root": list(self.confidence_interval(root=True)),
+                "of": self.interval_of,
+            },
+            "class_intervals": classes,
         }
 
     def plot(self, ax: Any = None) -> Any:
@@ -74,58 +155,13 @@ class CalibrationErrorResult(Frozen):
         return plot_error(self, ax=ax)
 
     def __str__(self) -> str:
-        notes = noted(self.warnings)
-        if self.merged_bins:
-            notes.append(f"{self.merged_bins} bins or knots had too few rows and were joined")
-        return "\n".join([self._head(), *self._totals(), *self._class_table(), *notes])
+        return error_table(self)
 
     def __repr__(self) -> str:
         asked = f"kind={self.kind!r}, norm={self.norm:g}, estimator={self.estimator!r}"
         return (
             f"CalibrationErrorResult(estimate={self.estimate:.6g}, root={self.root:.4g}, {asked})"
         )
-
-    def _head(self) -> str:
-        how = "with labels" if self.n_target is None else "label-free, on the target"
-        return f"Calibration error, {self.kind}, L{self.norm:g}, {self.estimator} ({how})"
-
-    def _totals(self) -> list[str]:
-        power = "CE" if self.norm == 1 else f"CE^{self.norm:g}"
-        lines = [f"{'':>10} {power:>12} {'root':>9} {'rows':>10}"]
-        for name, result in self._samples():
-            rows = result.n_source if result.n_target is None else result.n_target
-            error = f"{_fixed(result.estimate, 6):>12} {_fixed(result.root, 4):>9}"
-            lines.append(f"{name:>10} {error} {rows:>10g}")
-        return lines
-
-    def _samples(self) -> list[tuple[str, CalibrationErrorResult]]:
-        here = ("all" if self.n_target is None else "target", self)
-        return [here] if self.source is None else [here, ("source", self.source)]
-
-    def _class_table(self) -> list[str]:
-        if self.per_class is None:
-            return []
-        worst = np.argsort(-np.nan_to_num(self.per_class, nan=-np.inf), kind="stable")
-        weight = "" if self.class_weights is None else "weight"
-        lines = [f"{'class':>10} {'error':>12} {'root':>9} {weight:>10}".rstrip()]
-        lines += [self._class_row(int(c)) for c in worst[:CLASSES_SHOWN]]
-        hidden = len(worst) - CLASSES_SHOWN
-        return [*lines, f"{'...':>10} {hidden} more classes"] if hidden > 0 else lines
-
-    def _class_row(self, c: int) -> str:
-        assert self.per_class is not None
-        name = str(c if self.classes is None else self.classes[c])[:10]
-        value = float(self.per_class[c])
-        if np.isnan(value):
-            return f"{name:>10} {'unseen':>12}"
-        weight = "" if self.class_weights is None else f"{self.class_weights.values[c]:.4g}"
-        root = max(value, 0.0) ** (1 / self.norm)
-        return f"{name:>10} {_fixed(value, 6):>12} {_fixed(root, 4):>9} {weight:>10}".rstrip()
-
-
-def _fixed(value: float, digits: int) -> str:
-    """A fixed number of digits, unless the number is absurdly large."""
-    return f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:.3g}"
 
 
 def _numbers(values: np.ndarray) -> list[float | None]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calshift.checks import is_number
+from calshift.checks import checked_level
 from calshift.errors import InvalidInput
 from calshift.frozen import Frozen
 from calshift.wording import noted
@@ -76,9 +76,7 @@ class ClassWeights(Frozen):
         """Lower and upper ends for each class's share of the target, within [0, 1]."""
         from scipy.special import ndtri
 
-        if not is_number(level) or not 0 < level < 1:
-            msg = f"level must lie between 0 and 1; got {level!r}"
-            raise InvalidInput(msg)
+        checked_level(level)
         if self.standard_error is None:
             msg = f"there is no interval: weights of method {self.method!r} have no standard errors"
             raise InvalidInput(msg)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calshift.checks import checked_level
 from calshift.frozen import Frozen
 
 
@@ -18,6 +19,8 @@ class ReliabilityCurve(Frozen):
     ----------
     score, frequency, mass : (B,) of the target where one was given, else of the source
     edges : (B - 1,) inner edges
+    standard_error : (B,) of the frequency, that of estimated weights included
+    worth : (B,) effective number of source rows, for frequencies near 0 and 1
     kind, label : what the score is; label None under "classwise" pools all classes
     shifted : whether it is the target's curve, seen through class weights
     """
@@ -26,6 +29,8 @@ class ReliabilityCurve(Frozen):
     frequency: np.ndarray
     mass: np.ndarray
     edges: np.ndarray
+    standard_error: np.ndarray
+    worth: np.ndarray
     kind: str
     label: int | None = None
     shifted: bool = False
@@ -36,11 +41,31 @@ class ReliabilityCurve(Frozen):
         place = "target (label-free)" if self.shifted else "with labels"
         return place if self.label is None else f"class {self.label}, {place}"
 
+    def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper end of the frequency in each bin, within [0, 1].
+
+        Wilson's interval with as many rows as would have that standard error; each bin holds on
+        its own.
+        """
+        from scipy.special import ndtri  # late: importing calshift must be fast
+
+        z = ndtri((1 + checked_level(level)) / 2)
+        smooth = (self.frequency * self.worth + 0.5) / (self.worth + 1)
+        spread = smooth * (1 - smooth)
+        sure = self.standard_error**2 <= spread / np.maximum(4 * self.worth, 1)  # too good: 0 of 9
+        n = np.where(sure, self.worth, spread / np.where(sure, 1.0, self.standard_error**2))
+        n = np.maximum(n, 1.0)
+        middle = (self.frequency + z**2 / (2 * n)) / (1 + z**2 / n)
+        inside = self.frequency * (1 - self.frequency) / n + z**2 / (4 * n**2)
+        reach = z * np.sqrt(inside) / (1 + z**2 / n)
+        return np.clip(middle - reach, 0, 1), np.clip(middle + reach, 0, 1)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists."""
-        arrays = {
-            name: getattr(self, name).tolist() for name in ("score", "frequency", "mass", "edges")
-        }
+        shown = ("score", "frequency", "mass", "edges", "standard_error")
+        arrays = {name: getattr(self, name).tolist() for name in shown}
+        low, high = self.band()
+        arrays["band"] = {"level": 0.95, "low": low.tolist(), "high": high.tolist()}
         return {**arrays, "kind": self.kind, "label": self.label, "shifted": self.shifted}
 
     def plot(self, ax: Any = None) -> Any:
@@ -50,6 +75,10 @@ class ReliabilityCurve(Frozen):
         return plot_reliability(self, ax=ax)
 
     def __str__(self) -> str:
-        head = f"Reliability, {self.name}\n{'score':>8} {'frequency':>10} {'mass':>7}"
-        rows = zip(self.score, self.frequency, self.mass, strict=True)
-        return "\n".join([head, *(f"{s:>8.4f} {f:>10.4f} {m:>7.1%}" for s, f, m in rows)])
+        head = (
+            f"Reliability, {self.name}\n{'score':>8} {'frequency':>10} {'95% each':>17} {'mass':>7}"
+        )
+        low, high = self.band()
+        rows = zip(self.score, self.frequency, low, high, self.mass, strict=True)
+        lines = [f"{s:>8.4f} {f:>10.4f} {a:>7.4f} to {b:.4f} {m:>7.1%}" for s, f, a, b, m in rows]
+        return "\n".join([head, *lines])

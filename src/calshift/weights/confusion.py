@@ -155,6 +155,10 @@ def _shrunken(
     held = w <= 0
     by_label = freed_inverse(J, ~held)
     inverse = by_label @ across.T / length
+    # a class set free from its bound would go where C t = b, as far as bbse takes it
+    alone = freed_inverse(C.T @ C, ~held)
+    inverse[held], by_label[held] = alone[held] @ C.T, 0.0
+    beyond = np.where(held, np.maximum(C.T @ r, 0.0) * length * np.diag(alone), 0.0)
     influence = LinearInfluence(
         features, seen, w, moments.prior, C, moments.target, inverse, np.zeros(len(t)), r, by_label
     )
@@ -168,7 +172,7 @@ def _shrunken(
         inverse @ scatter @ inverse.T,
         C,
         held,
-        np.zeros(len(w)),
+        beyond,
         iterations=steps,
         notes=(note,),
     )

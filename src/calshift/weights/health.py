@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from calshift.engines import Arrays
-from calshift.influence import Solution, covariances
+from calshift.influence import Damped, Solution, covariances
 from calshift.results import ClassWeights
-from calshift.wording import lacking, names
+from calshift.wording import lacking, names, worth
 
 FEW_ROWS = 20  # source rows of a class, below which its weight is not trusted
 NEARLY_SINGULAR = 1e4  # condition number
@@ -35,10 +35,10 @@ def assessed(
     """
     seen = class_counts > 0
     q = solution.base * solution.weights
-    covariance, values_error = covariances(solution, source, sizes)
+    covariance, values_error, certain = covariances(solution, source, sizes)
     least, condition = _singular(solution.matrix)
     blur, unclear = _blur(solution.matrix, ~solution.held & (q * sizes[1] >= 1))
-    covariance, raised = _plausible(covariance, q / q.sum(), unclear, sizes[1])
+    covariance, raised, shrink = _plausible(covariance, q / q.sum(), unclear, sizes[1])
     values_error = np.maximum(values_error, raised / solution.base)
     error = np.sqrt(np.diag(covariance))
     doubts = {
@@ -59,7 +59,7 @@ def assessed(
         condition_number=condition,
         smallest_singular_value=least,
         reasons=_reasons(class_counts, **doubts),
-        influence=solution.influence,
+        influence=Damped(solution.influence, certain * shrink),
         classes=classes,
     )
     notes = (
@@ -74,8 +74,10 @@ def assessed(
 
 def _plausible(
     covariance: np.ndarray, q: np.ndarray, unclear: np.ndarray, m: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Standard errors no smaller than known labels would have, no larger than .5; those raised.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Standard errors no smaller than known labels would have, no larger than .5.
+
+    Also those that were raised, and the factor of those that were lowered.
 
     The least is that of a share of m rows with one more in the class and one outside; classes
     that are not told apart may share their mass in any way. No share has a deviation above .5.
@@ -87,7 +89,7 @@ def _plausible(
     raised = np.where(np.diag(found) < least, least, 0.0)
     found[np.diag_indices(len(q))] = np.maximum(np.diag(found), least)
     shrink = np.minimum(1.0, 0.5 / np.sqrt(np.diag(found)))
-    return np.asarray(found * np.outer(shrink, shrink)), np.sqrt(raised)
+    return np.asarray(found * np.outer(shrink, shrink)), np.sqrt(raised), shrink
 
 
 def _blur(matrix: np.ndarray, there: np.ndarray) -> tuple[float, np.ndarray]:
@@ -154,7 +156,7 @@ def _small(ess: float, m: float) -> Iterator[str]:
     if m < FEW_ROWS:
         yield f"the target has {m:g} rows, too few to tell its mix"
     if ess < FEW_ROWS:
-        yield f"weighted like this, the source is worth {ess:.0f} rows"
+        yield worth(ess)
 
 
 def _reasons(

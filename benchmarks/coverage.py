@@ -1,0 +1,155 @@
+"""Coverage of the 95% intervals of the label-free error.
+
+    python benchmarks/coverage.py run [--draws 1000] [--jobs 2]
+    python benchmarks/coverage.py table
+
+A cell once finished is kept: the run can be stopped and taken up again.
+
+72 cells (benchmarks/coverage_design.py) of Gaussian simulations: classes, n : m, imbalance of the
+target, temperature of the model (1: calibrated on the source), weights. Squared error and mean
+absolute error, classwise. "truth" from 10^6 exact posteriors. A cell fails when the 99% binomial
+interval of its coverage misses 93-97% (93-98.5% where the truth is 0); for L1, whose interval is
+made of bounds, when it covers less than 93% by that measure. bias: of the estimate, in standard
+deviations; se: standard error over standard deviation; above, below: the share of intervals that
+lie wholly above or below the truth. absent: classes that the source lacks on average, about which
+nothing can be known. Set OPENBLAS_NUM_THREADS=1: work is spread over processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from coverage_design import Cell, cells
+from tables import write_table
+
+import calshift
+from calshift.bootstrap import Bootstrap
+from calshift.events import events_of
+from calshift.inference import estimated
+from calshift.options import Options
+from calshift.predictions import as_pair
+
+KEPT = Path(os.environ.get("CALSHIFT_CACHE", Path(__file__).parent / "cache")) / "coverage"
+LARGE, LARGE_DRAWS = 50_000, 0.4  # share of the draws where a sample is that large
+FIELDS = ("low", "high", "estimate", "error")  # of one norm
+
+
+def intervals(case: tuple[Cell, int]) -> list[float]:
+    """Ends, estimate and standard error for L2, then for L1; classes absent from the source."""
+    cell, seed = case
+    warnings.simplefilter("ignore", calshift.UnreliableWeights)
+    simulation = cell.simulation()
+    rng = np.random.default_rng([seed, cell.n, cell.m, cell.classes])
+    p, y = simulation.source(cell.n, rng)
+    q, _ = simulation.target(cell.m, rng)
+    weights = simulation.class_weights if cell.weights == "true" else cell.weights
+    # the parts of target_calibration_error(norm=1), whose law holds that of the square too
+    source, target = as_pair(p, y, q)
+    options = Options("classwise", 1, "debiased", "auto", "mass", None, "auto", "influence")
+    nothing = Bootstrap(20, None, 1, None)
+    found, used = estimated(
+        source, target, events_of("classwise", source), options, weights, nothing
+    )
+    law = found.law
+    square = law.square
+    first = [*square.interval(0.95), square.plug - square.bias, square.standard_error]
+    second = [*law.interval(0.95), np.nanmean(found.values), law.standard_error]
+    return [float(v) for v in (*first, *second, np.isnan(used.values).sum())]
+
+
+def truth(cell: Cell) -> tuple[float, float]:
+    """CE_2^2 and CE_1 on the target, kept in a file."""
+    name = f"truth-{cell.classes}-{cell.imbalance}-{cell.temperature}.json"
+    path = KEPT / name
+    if not path.exists():
+        simulation = cell.simulation()
+        found = [simulation.true_error(norm) for norm in (2, 1)]
+        path.write_text(json.dumps(found))
+    square, absolute = json.loads(path.read_text())
+    return square, absolute
+
+
+def run(draws: int, jobs: int) -> None:
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(jobs) as pool:
+        todo = cells()
+        list(pool.map(truth, {c.simulation(): c for c in todo}.values()))
+        for k, cell in enumerate(todo, 1):
+            path = KEPT / f"{cell.name}.npy"
+            many = int(draws * LARGE_DRAWS) if max(cell.n, cell.m) >= LARGE else draws
+            if path.exists() and len(np.load(path)) >= many:
+                continue
+            cases = [(cell, seed) for seed in range(many)]
+            found = np.array(list(pool.map(intervals, cases, chunksize=4)))
+            np.save(path, found)
+            print(f"{k}/{len(todo)}", *row(cell), flush=True, file=sys.stderr)
+
+
+def row(cell: Cell) -> list[str]:
+    """A line of the table, or of dashes for a cell that is not finished."""
+    shift = "none" if cell.imbalance == 1 else str(cell.imbalance)
+    asked = [cell.classes, f"{cell.n}:{cell.m}", shift, cell.temperature, cell.weights]
+    path = KEPT / f"{cell.name}.npy"
+    if not path.exists():
+        return [*map(str, asked), *["-"] * 13]
+    found, (square, absolute) = np.load(path), truth(cell)
+    first, second = (
+        judged(found[:, 4 * k : 4 * k + 4], t, k) for k, t in ((0, square), (1, absolute))
+    )
+    absent = f"{found[:, 8].mean():.1f}"
+    return [*map(str, asked), absent, str(len(found)), *first, *second]
+
+
+def judged(found: np.ndarray, true: float, k: int) -> list[str]:
+    """Truth, coverage and whether it fails, misses on either side, bias, standard error."""
+    low, high, estimate, error = found.T
+    true = 0.0 if abs(true) < 1e-12 else true
+    hit = (low <= true) & (true <= high)
+    spread = estimate.std()
+    fails = failed(int(hit.sum()), len(hit), most=0.985 if true == 0 else 0.97, lower_only=k == 1)
+    return [
+        f"{true:.3g}",
+        f"{hit.mean():.3f}{' FAILS' if fails else ''}",
+        f"{(low > true).mean():.3f}/{(high < true).mean():.3f}",
+        f"{(estimate.mean() - true) / spread:+.2f}",
+        f"{np.sqrt((error**2).mean()) / spread:.2f}",
+    ]
+
+
+def failed(hits: int, draws: int, most: float, lower_only: bool) -> bool:
+    """Whether the 99% interval of the share lies outside what is allowed."""
+    from scipy.stats import beta
+
+    low = beta.ppf(0.005, hits, draws - hits + 1) if hits else 0.0
+    high = beta.ppf(0.995, hits + 1, draws - hits) if hits < draws else 1.0
+    return bool(high < 0.93 or (low > most and not lower_only))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["run", "table"])
+    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    if arguments.what == "run":
+        run(arguments.draws, arguments.jobs)
+    judged_names = ["truth", "covers", "above/below", "bias", "se"]
+    head: list[Any] = ["K", "n:m", "IF", "T", "weights", "absent", "draws"]
+    head += [f"L2 {name}" for name in judged_names] + [f"L1 {name}" for name in judged_names]
+    rows = [row(cell) for cell in cells()]
+    for name, at in (("L2", 8), ("L1", 13)):
+        fails = sum("FAILS" in line[at] for line in rows)
+        print(f"{name}: {fails} of {sum(line[at] != '-' for line in rows)} cells fail")
+    write_table("coverage", __doc__, head, rows)
+
+
+if __name__ == "__main__":
+    main()

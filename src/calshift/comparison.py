@@ -1,0 +1,30 @@
+"""Whether two calibration errors can be compared, and what they share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calshift.errors import InvalidInput
+from calshift.results import CalibrationErrorResult, Difference
+
+
+def difference(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
+    """a less b, with the correlation of their estimates."""
+    for name, one in (("a", a), ("b", b)):
+        if not isinstance(one, CalibrationErrorResult):
+            msg = f"{name} must be a CalibrationErrorResult; got {type(one)!r}"
+            raise InvalidInput(msg)
+        if one.moves is None:
+            msg = f'{name} must have been made with interval="influence" (norm 1 or 2, with bins)'
+            raise InvalidInput(msg)
+    if a.norm != b.norm:
+        msg = f"a and b must have the same norm; they have {a.norm:g} and {b.norm:g}"
+        raise InvalidInput(msg)
+    assert a.moves is not None
+    assert b.moves is not None
+    if not a.moves.of_the_same_rows(b.moves):
+        msg = "a and b must be of the same rows in the same order: their labels or sizes differ"
+        raise InvalidInput(msg)
+    variance = a.moves.variance * b.moves.variance
+    shared = a.moves.with_other(b.moves) / np.sqrt(variance) if variance > 0 else 0.0
+    return Difference(a, b, float(np.clip(shared, -1.0, 1.0)))

@@ -1,0 +1,80 @@
+"""Estimate and interval together, by influence functions or by the bootstrap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calshift.bootstrap import Bootstrap
+from calshift.estimation import Estimation, event_errors
+from calshift.events import Events
+from calshift.options import Options
+from calshift.predictions import Predictions
+from calshift.results import ClassWeights
+from calshift.weights import METHODS, class_weights_of
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The error of samples drawn again, with weights refitted where they were estimated."""
+
+    events: Events
+    options: Options
+    weights: Any  # a method's name, or the weights themselves
+
+    def __call__(self, source: Predictions, target: Predictions | None) -> np.ndarray:
+        if target is None:
+            return event_errors(source, None, self.events, self.options, self.weights).values
+        found = class_weights_of(self.weights, source, target)
+        return event_errors(
+            source, target, self.events, self.options, found.values, found.influence
+        ).values
+
+
+def estimated(
+    source: Predictions,
+    target: Predictions,
+    events: Events,
+    options: Options,
+    weights: Any,
+    draws: Bootstrap,
+) -> tuple[Estimation, ClassWeights]:
+    """Without target labels: the errors with their laws, and the weights used."""
+    found = class_weights_of(weights, source, target)
+    errors = event_errors(
+        source, target, events, options, found.values, found.influence,
+        interval=options.interval == "influence",
+    )  # fmt: skip
+    if options.interval != "bootstrap":
+        return errors, found
+    refit = found.method if found.influence is not None and found.method in METHODS else found
+    recipe = Recipe(events, options, refit)
+    return _with_draws(errors, draws, recipe, source, target), found
+
+
+def labelled(
+    sample: Predictions,
+    events: Events,
+    options: Options,
+    ones: np.ndarray,
+    draws: Bootstrap | None,
+) -> Estimation:
+    """With labels; a class with NaN in the place of a one is left out."""
+    influence = options.interval == "influence"
+    errors = event_errors(sample, None, events, options, ones, interval=influence)
+    if options.interval != "bootstrap" or draws is None:
+        return errors
+    return _with_draws(errors, draws, Recipe(events, options, ones), sample, None)
+
+
+def _with_draws(
+    errors: Estimation,
+    draws: Bootstrap,
+    recipe: Recipe,
+    source: Predictions,
+    target: Predictions | None,
+) -> Estimation:
+    law, event_laws = draws.laws(recipe, source, target, errors.values)
+    return replace(errors, law=law, event_laws=event_laws)

@@ -1,0 +1,47 @@
+"""What a statistician would object to, in plain words, worst first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from calshift.wording import worth
+
+if TYPE_CHECKING:
+    from calshift.results import ClassWeights, LabelShiftCheck
+
+SMALL_ESS = 100.0  # source rows of equal weight, below which any error is vague
+TOO_SMALL_ESS = 20.0
+THIN_SHARE = 0.25  # of the error that may rest on few source rows without a word
+DOUBTED_SHARE = 0.25  # of the target in classes whose weight is not trusted
+
+
+def objections(
+    weights: ClassWeights | None,
+    assumption: LabelShiftCheck | None,
+    thin: float,
+    lonely: int,
+) -> tuple[tuple[str, ...], bool]:
+    """Warnings, and whether the answer can be trusted all the same."""
+    fatal: list[str] = []
+    grave: list[str] = []
+    if assumption is not None and assumption.rejected:
+        fatal.append(
+            f"more than the mix of classes has changed (p = {assumption.p_value:.3g}): "
+            "the error on the target may be another"
+        )
+    if weights is not None:
+        doubted = float(sum(weights.prior_target[c] for c in weights.untrusted))
+        if doubted > DOUBTED_SHARE:
+            fatal.append(f"{doubted:.0%} of the target is of classes whose weight is not trusted")
+        if weights.ess < TOO_SMALL_ESS:
+            fatal.append(worth(weights.ess))
+        (grave if weights.converged else fatal).extend(weights.warnings)
+        if TOO_SMALL_ESS <= weights.ess < SMALL_ESS:
+            grave.append(worth(weights.ess))
+    if thin > THIN_SHARE:
+        grave.append(f"{thin:.0%} of the error rests on scores where the source has hardly a row")
+    if lonely:
+        grave.append(
+            f"{lonely} rows have too few neighbours within the bandwidth; their nearest stood in"
+        )
+    return tuple(dict.fromkeys(fatal + grave)), not fatal

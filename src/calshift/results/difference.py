@@ -1,0 +1,95 @@
+"""The difference of two calibration errors of the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calshift.frozen import Frozen
+
+if TYPE_CHECKING:
+    from calshift.results.calibration import CalibrationErrorResult
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Difference(Frozen):
+    """The error of ``a`` less that of ``b``.
+
+    Attributes
+    ----------
+    a, b : the two results
+    correlation : of their estimates, by the rows they share
+    """
+
+    a: CalibrationErrorResult
+    b: CalibrationErrorResult
+    correlation: float
+
+    @property
+    def estimate(self) -> float:
+        """Difference of the p-th powers."""
+        return self.a.estimate - self.b.estimate
+
+    @property
+    def root(self) -> float:
+        """Difference of the roots."""
+        return self.a.root - self.b.root
+
+    @property
+    def standard_error(self) -> float:
+        """Of the difference of the p-th powers."""
+        one, two = self.a.standard_error, self.b.standard_error
+        square = one**2 + two**2 - 2 * self.correlation * one * two
+        return float(np.sqrt(max(square, 0.0)))
+
+    def confidence_interval(
+        self, level: float = 0.95, *, root: bool = False
+    ) -> tuple[float, float]:
+        """Lower and upper end of the difference, of p-th powers or of roots.
+
+        From the intervals (l, u) of both errors, as wide on each side as theirs are there::
+
+            low  = d - sqrt((a - l_a)^2 + (u_b - b)^2 - 2 r (a - l_a)(u_b - b))
+            high = d + sqrt((u_a - a)^2 + (b - l_b)^2 - 2 r (u_a - a)(b - l_b))
+        """
+        (low_a, high_a), (low_b, high_b) = (
+            one.confidence_interval(level, root=root) for one in (self.a, self.b)
+        )
+        a, b = (
+            float(np.clip(one.root if root else one.estimate, *ends))
+            for one, ends in ((self.a, (low_a, high_a)), (self.b, (low_b, high_b)))
+        )
+        down = self._length(a - low_a, high_b - b)
+        up = self._length(high_a - a, b - low_b)
+        return a - b - down, a - b + up
+
+    def _length(self, one: float, two: float) -> float:
+        square = one**2 + two**2 - 2 * self.correlation * one * two
+        return float(np.sqrt(max(square, 0.0)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers."""
+        return {
+            "estimate": self.estimate,
+            "root": self.root,
+            "standard_error": self.standard_error,
+            "interval": {
+                "level": 0.95,
+                "power": list(self.confidence_interval()),
+                "root": list(self.confidence_interval(root=True)),
+            },
+            "correlation": self.correlation,
+        }
+
+    def __str__(self) -> str:
+        low, high = self.confidence_interval(root=True)
+        words = "no clear difference" if low <= 0 <= high else "different"
+        return (
+            f"Difference of calibration errors (root): {self.root:+.4f}, "
+            f"95% interval {low:+.4f} to {high:+.4f}: {words}"
+        )
+
+    def __repr__(self) -> str:
+        return f"Difference(estimate={self.estimate:.6g}, root={self.root:.4g})"

@@ -1,0 +1,184 @@
+"""From moments of an estimate to its standard error and interval. (docs/mathematics.md 8)
+
+Arrays throughout: one law serves a whole error and every class of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from calshift.frozen import Frozen
+
+BISECTIONS = 60
+FAR = 1e4  # noncentrality beyond which chi-square is taken as normal: chndtr slows down there
+
+
+class Law(Protocol):
+    """Of an error, or of an array of them."""
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """Of the estimate."""
+
+    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends, not below 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class SquareLaw(Frozen):
+    """Of the squared length of a noisy vector: |a|^2, a ~ N(a0, S), and sampled target rows.
+
+    plug / kap is taken as noncentral chi-square with df = bias / kap and noncentrality t / kap,
+    where t is the error asked for: mean t + bias, variance 2 T at t = 0 and as first order has it
+    far away. One law from calibrated to miscalibrated.
+
+    Attributes
+    ----------
+    plug : |a|^2, the plug-in error, freed of the bias of a ratio
+    bias : its expected excess, tr S
+    first : V1, variance of the linear part, too large by 4 T since a itself is noisy
+    second : T = |S|^2, half the variance at error 0
+    """
+
+    plug: Any
+    bias: Any
+    first: Any
+    second: Any
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """sqrt(max(V1 - 4 T, 0) + 2 T)."""
+        return np.asarray(np.sqrt(np.maximum(self.first - 4 * self.second, 0.0) + 2 * self.second))
+
+    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """The errors t >= 0 under which the plug-in found lies between the tails."""
+        tail = (1 - level) / 2
+        return self._solved(1 - tail), self._solved(tail)
+
+    def _solved(self, probability: float) -> np.ndarray:
+        """The t >= 0 with P(plug-in below the one found | t) = probability, 0 if there is none."""
+        low, high = np.zeros_like(self.plug), np.asarray(self.plug + self.bias) + 1e-300
+        while (short := self._below(high) > probability).any():
+            high = np.where(short, 2 * high, high)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            above = self._below(middle) > probability
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return np.asarray(np.where(self._below(np.zeros_like(low)) > probability, high, 0.0))
+
+    def _below(self, t: np.ndarray) -> np.ndarray:
+        """P(plug-in below the one found | error t)."""
+        from scipy.special import chndtr, ndtr  # late: importing calshift must be fast
+
+        variance, size = (self.first + self.second) / 4, self.plug + self.bias / 4
+        sure = (variance <= 0) | (size <= 0)  # no noise was found: the plug-in is the error
+        scale = np.where(sure, 1.0, variance) / np.where(sure, 1.0, size)
+        x, df, shift = self.plug / scale, self.bias / scale, t / scale
+        far = shift > FAR
+        normal = ndtr((x - df - shift) / np.sqrt(2 * df + 4 * shift + 1e-300))
+        exact = chndtr(x, np.maximum(df, 1e-12), np.where(far, 0.0, shift))
+        return np.asarray(np.where(sure, (t <= self.plug) * 1.0, np.where(far, normal, exact)))
+
+
+@dataclass(frozen=True, eq=False)
+class AbsoluteLaw(Frozen):
+    """Of mean |g|, between two bounds.
+
+    A mean of u sign(g), with the sign from the other rows, cannot exceed mean |g| in expectation:
+    it bounds the error from below. From above, the estimate freed of noise is biased upwards if at
+    all, and no mean of |g| exceeds the root of the mean of g^2.
+
+    Attributes
+    ----------
+    estimate : mean |d|, freed of noise
+    least : mean of u sign(g) with left-out signs
+    variance : of either
+    square : the law of mean g^2
+    """
+
+    estimate: Any
+    least: Any
+    variance: Any
+    square: SquareLaw
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """Of the estimate."""
+        return np.asarray(np.sqrt(self.variance))
+
+    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """From the lower bound less, to the upper bound plus their errors; 0 if g may be 0."""
+        from scipy.special import ndtri
+
+        reach = ndtri((1 + level) / 2) * self.standard_error
+        least, most = self.square.interval(level)
+        low = np.where(least > 0, np.maximum(self.least - reach, 0.0), 0.0)
+        return low, np.maximum(low, np.minimum(self.estimate + reach, np.sqrt(most)))
+
+
+@dataclass(frozen=True, eq=False)
+class DrawsLaw(Frozen):
+    """Of an estimate that was made again on samples drawn from the sample.
+
+    The draws are noisier than the estimate by what drawing adds, so their spread is taken around
+    their own mean and laid around the estimate. Near an error of 0 it is wider than it must be.
+
+    Attributes
+    ----------
+    estimate : (), or (E,)
+    draws : (draws,), or (draws, E); NaN where a draw had no answer
+    """
+
+    estimate: Any
+    draws: np.ndarray
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """Spread of the draws."""
+        return np.asarray(np.nanstd(self.draws, axis=0, ddof=1))
+
+    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """The estimate with the quantiles of the draws around it."""
+        tail = (1 - level) / 2
+        around = np.nanquantile(self.draws, [tail, 1 - tail], axis=0) - np.nanmean(
+            self.draws, axis=0
+        )
+        low, high = np.maximum(self.estimate + around, 0.0)
+        return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class RowMoves(Frozen):
+    """By how much each row moved an error, to tell what two errors of the same rows share.
+
+    Attributes
+    ----------
+    source, target : (n,), and (m,) or None for an error with labels
+    mark : of the source's labels and weights, by which the same rows are recognised
+    """
+
+    source: np.ndarray
+    target: np.ndarray | None
+    mark: int = 0
+
+    def of_the_same_rows(self, other: RowMoves) -> bool:
+        """Whether both are about the same rows, as far as labels and sizes tell."""
+        same = self.mark == other.mark and self.source.shape == other.source.shape
+        if self.target is None or other.target is None:
+            return same
+        return same and self.target.shape == other.target.shape
+
+    @property
+    def variance(self) -> float:
+        """Of the error, to first order."""
+        return self.with_other(self)
+
+    def with_other(self, other: RowMoves) -> float:
+        """Covariance with an error of the same rows; a sample that one lacks is not shared."""
+        shared = float(self.source @ other.source)
+        if self.target is None or other.target is None:
+            return shared
+        return shared + float(self.target @ other.target)
