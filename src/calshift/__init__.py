@@ -9,6 +9,7 @@ from calshift.api import (
     reliability_curve,
     target_calibration_error,
     target_calibration_error_from,
+    variance_algorithm1,
     weights_from_labels,
 )
 from calshift.binning import BinEdges
@@ -17,12 +18,18 @@ from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.plotting import plot_reliability, plot_weights
 from calshift.predictions import Predictions
 from calshift.resampling import resample_label_shift
-from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
+from calshift.results import (
+    AlgorithmVariance,
+    CalibrationErrorResult,
+    ClassWeights,
+    ReliabilityCurve,
+)
 from calshift.statistics import ShiftStatistics
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AlgorithmVariance",
     "BinEdges",
     "CalibrationErrorResult",
     "ClassWeights",
@@ -44,5 +51,6 @@ __all__ = [
     "softmax",
     "target_calibration_error",
     "target_calibration_error_from",
+    "variance_algorithm1",
     "weights_from_labels",
 ]

@@ -38,7 +38,7 @@ def event_errors(
 
     Classes without a weight (NaN) are left out of every sum.
     """
-    _check_rows(source, target, class_weights)
+    check_rows(source, target, class_weights)
     if options.kernel is not None:
         values, lonely = _smoothed(source, target, events, options, class_weights)
         return values, 0, lonely
@@ -51,7 +51,7 @@ def event_errors(
     return np.concatenate([values for values, _ in parts]), sum(thin for _, thin in parts), 0
 
 
-def _check_rows(source: Predictions, target: Predictions | None, w: np.ndarray) -> None:
+def check_rows(source: Predictions, target: Predictions | None, w: np.ndarray) -> None:
     """Two rows are the least from which a spread can be told."""
     usable = float(source.class_counts @ (np.nan_to_num(w) > 0))
     sizes = {"p": usable} if target is None else {"p_source": usable, "p_target": target.size}

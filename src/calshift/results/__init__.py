@@ -3,5 +3,6 @@
 from calshift.results.calibration import CalibrationErrorResult
 from calshift.results.class_weights import ClassWeights
 from calshift.results.curve import ReliabilityCurve
+from calshift.results.variance import AlgorithmVariance
 
-__all__ = ["CalibrationErrorResult", "ClassWeights", "ReliabilityCurve"]
+__all__ = ["AlgorithmVariance", "CalibrationErrorResult", "ClassWeights", "ReliabilityCurve"]
