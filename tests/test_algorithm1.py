@@ -52,14 +52,14 @@ def test_drawing_gives_the_computed_variance_on_average(kind, norm):
 
 
 def test_a_large_sample_needs_no_averaging():
-    """15 bins of 1333 draws: a variance's relative error is about sqrt(2 / 1333) in a bin,
-    sqrt(2 / 20 000) = 1% over all of them; the covariance of a pair is noisier by Var(Z) / Cov,
-    below 3 here."""
+    """One run at 20 000 rows. In a bin of M = 1333 the covariance has a standard error of about
+    Var(Z) / sqrt(M). With labels scores spread more than R does, and the sum over bins has one of
+    8% (60 seeds); without it has 2%. Four of them are allowed."""
     p, y = BETA.source(20_000, rng=1)
     q, _ = BETA.target(20_000, rng=2)
     asked = (p, y, q, BETA.class_weights)
     drawn, computed = both(*asked, sampled=True, rng=3, norm=1), both(*asked, norm=1)
-    np.testing.assert_allclose(drawn, computed, rtol=0.12)
+    assert (np.abs(np.divide(drawn, computed) - 1) < [0.32, 0.08, 0.08]).all()
 
 
 def test_seeds_decide_the_draws():
