@@ -34,7 +34,10 @@ PROMISED = {
     "accumulate": (PAIR, ("edges",)),
     "target_calibration_error_from": (("statistics",), ("weights", "norm", "estimator")),
     "compare": (("a", "b"), ()),
-    "variance_algorithm1": (PAIR, ("weights", "norm", "bins", "sampled", "rng")),
+    "variance_algorithm1": (
+        PAIR,
+        ("weights", "kind", "norm", "bins", "stratified", "sampled", "rng"),
+    ),
     "recalibrate": (PAIR, ("method", "weights")),
     "monitor": ((*PAIR, "time"), ("window", "rows", "weights", *ASKED, *SURE)),
     "resample_label_shift": (("y",), ("prior", "imbalance_factor", "size", "rng")),

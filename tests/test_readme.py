@@ -34,6 +34,6 @@ def test_links_lead_somewhere():
 def test_named_files_of_the_documentation_exist():
     for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")):
         for name in re.findall(
-            r"`((?:benchmarks|tests|docs)/[\w/]+\.\w+)`", page.read_text("utf-8")
+            r"`((?:benchmarks|experiments|tests|docs)/[\w/]+\.\w+)`", page.read_text("utf-8")
         ):
             assert (ROOT / name).exists(), f"{page.name}: {name}"

@@ -69,6 +69,10 @@ ANSWERS = {
     ),
     "curve": curve,
     "curve of a class": lambda: curve(label=np.int64(2), bins=3),
+    "variance": lambda: calshift.variance_algorithm1(P_SOURCE, Y_SOURCE),
+    "variance, target": lambda: calshift.variance_algorithm1(
+        P_SOURCE, Y_SOURCE % 2, P_TARGET, weights=[1, 2, 3]
+    ),
     "weights": lambda: calshift.weights_from_labels(Y_SOURCE, np.arange(30) % 3),
     "weights, one unseen": lambda: calshift.weights_from_labels([0, 1], [0, 1, 2, 2]),
     "weights, most unseen": lambda: calshift.weights_from_labels([100, 101], np.arange(300)),

@@ -10,6 +10,7 @@ from calshift.api import (
     reliability_curve,
     target_calibration_error,
     target_calibration_error_from,
+    variance_algorithm1,
     weights_from_labels,
 )
 from calshift.binning import BinEdges
@@ -19,6 +20,7 @@ from calshift.plotting import plot_reliability, plot_weights
 from calshift.predictions import Predictions
 from calshift.resampling import resample_label_shift
 from calshift.results import (
+    AlgorithmVariance,
     CalibrationErrorResult,
     ClassWeights,
     Difference,
@@ -29,6 +31,7 @@ from calshift.statistics import ShiftStatistics
 __version__ = "0.1.0"
 
 __all__ = [
+    "AlgorithmVariance",
     "BinEdges",
     "CalibrationErrorResult",
     "ClassWeights",
@@ -52,5 +55,6 @@ __all__ = [
     "softmax",
     "target_calibration_error",
     "target_calibration_error_from",
+    "variance_algorithm1",
     "weights_from_labels",
 ]

@@ -71,7 +71,7 @@ def event_errors(
     Classes without a weight (NaN) are left out of every sum. With the influence on the weights
     their noise is taken out of the error too.
     """
-    _check_rows(source, target, class_weights)
+    check_rows(source, target, class_weights)
     if options.kernel is not None:
         return _smoothed(source, target, events, options, class_weights)
     at = source if target is None else target
@@ -96,7 +96,7 @@ def _spread(found: Estimation, kept: np.ndarray) -> Estimation:
     return replace(found, values=values)
 
 
-def _check_rows(source: Predictions, target: Predictions | None, w: np.ndarray) -> None:
+def check_rows(source: Predictions, target: Predictions | None, w: np.ndarray) -> None:
     """Two rows are the least from which a spread can be told."""
     usable = float(source.class_counts @ (np.nan_to_num(w) > 0))
     sizes = {"p": usable} if target is None else {"p_source": usable, "p_target": target.size}

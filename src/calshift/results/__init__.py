@@ -6,9 +6,11 @@ from calshift.results.curve import ReliabilityCurve
 from calshift.results.difference import Difference
 from calshift.results.label_shift import LabelShiftCheck
 from calshift.results.laws import AbsoluteLaw, DrawsLaw, Law, RowMoves, SquareLaw
+from calshift.results.variance import AlgorithmVariance
 
 __all__ = [
     "AbsoluteLaw",
+    "AlgorithmVariance",
     "CalibrationErrorResult",
     "ClassWeights",
     "Difference",
