@@ -5,6 +5,7 @@ from calshift.api import (
     accumulate,
     bin_edges,
     calibration_error,
+    check_label_shift,
     label_shift_weights,
     reliability_curve,
     target_calibration_error,
@@ -17,7 +18,12 @@ from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.plotting import plot_reliability, plot_weights
 from calshift.predictions import Predictions
 from calshift.resampling import resample_label_shift
-from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
+from calshift.results import (
+    CalibrationErrorResult,
+    ClassWeights,
+    LabelShiftCheck,
+    ReliabilityCurve,
+)
 from calshift.statistics import ShiftStatistics
 
 __version__ = "0.1.0"
@@ -27,6 +33,7 @@ __all__ = [
     "CalibrationErrorResult",
     "ClassWeights",
     "InvalidInput",
+    "LabelShiftCheck",
     "Predictions",
     "ReliabilityCurve",
     "ShiftStatistics",
@@ -35,6 +42,7 @@ __all__ = [
     "accumulate",
     "bin_edges",
     "calibration_error",
+    "check_label_shift",
     "label_shift_weights",
     "plot_reliability",
     "plot_weights",

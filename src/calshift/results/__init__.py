@@ -3,5 +3,6 @@
 from calshift.results.calibration import CalibrationErrorResult
 from calshift.results.class_weights import ClassWeights
 from calshift.results.curve import ReliabilityCurve
+from calshift.results.label_shift import LabelShiftCheck
 
-__all__ = ["CalibrationErrorResult", "ClassWeights", "ReliabilityCurve"]
+__all__ = ["CalibrationErrorResult", "ClassWeights", "LabelShiftCheck", "ReliabilityCurve"]
