@@ -26,7 +26,7 @@ PROMISED = {
     "target_calibration_error": (PAIR, ("weights", "check", *ASKED, *SURE)),
     "label_shift_weights": (PAIR, ("method",)),
     "weights_from_labels": (("y_source", "y_target", "n_classes"), ()),
-    "check_label_shift": (PAIR, ("level",)),
+    "check_label_shift": (PAIR, ("level", "n_boot", "rng")),
     "reliability_curve": (PAIR, ("weights", "kind", "label", "bins")),
     "plot_reliability": (("curve", "ax"), ()),
     "plot_weights": (("class_weights", "ax"), ()),
@@ -70,7 +70,11 @@ DEFAULTS = {
     "progress": None,
 }
 WITHOUT_DEFAULT = {("resample_label_shift", "y")}
-OTHER_DEFAULT = {("variance_algorithm1", "bins")}
+OTHER_DEFAULT = {
+    ("variance_algorithm1", "bins"),
+    ("check_label_shift", "n_boot"),
+    ("check_label_shift", "rng"),  # a check gives the same answer every time it is asked
+}
 
 
 def test_the_shelf_is_complete_and_sorted_out():

@@ -5,6 +5,7 @@ from calshift.api import (
     accumulate,
     bin_edges,
     calibration_error,
+    check_label_shift,
     compare,
     label_shift_weights,
     reliability_curve,
@@ -24,6 +25,7 @@ from calshift.results import (
     CalibrationErrorResult,
     ClassWeights,
     Difference,
+    LabelShiftCheck,
     ReliabilityCurve,
 )
 from calshift.statistics import ShiftStatistics
@@ -37,6 +39,7 @@ __all__ = [
     "ClassWeights",
     "Difference",
     "InvalidInput",
+    "LabelShiftCheck",
     "Predictions",
     "ReliabilityCurve",
     "ShiftStatistics",
@@ -45,6 +48,7 @@ __all__ = [
     "accumulate",
     "bin_edges",
     "calibration_error",
+    "check_label_shift",
     "compare",
     "label_shift_weights",
     "plot_reliability",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calshift.algorithm1 import event_variances
+from calshift.assumptions import label_shift_check
 from calshift.binning import BinEdges, find_edges
 from calshift.bootstrap import Bootstrap, Progress
 from calshift.checks import MOST_CLASSES, check_same_names, checked_whole, label_codes
@@ -304,6 +305,61 @@ def weights_from_labels(y_source: Any, y_target: Any, n_classes: int | None = No
     labels = [label_codes(y_source, "y_source", most), label_codes(y_target, "y_target", most)]
     K = max(2, *(int(y.max()) + 1 for y in labels)) if n_classes is None else most
     return weights_from_counts(*(np.bincount(y, minlength=K).astype(float) for y in labels))
+
+
+def check_label_shift(
+    p_source: Any,
+    y_source: Any,
+    p_target: Any,
+    *,
+    level: float = 0.05,
+    n_boot: int = 200,
+    rng: Any = 0,
+) -> LabelShiftCheck:
+    """Test whether only the mix of classes has changed, without target labels.
+
+    Rows are counted in cells of predicted class and confidence. Under label shift the target's
+    shares h of the cells are a mixture ``A q`` of the shares A_y of the source's classes; as there
+    are more cells than classes, other changes show::
+
+        J = min_q (h - A q)' S^-1 (h - A q)        S: the sampling noise of both sides
+
+    The p-value is that of a parametric bootstrap: tables drawn under the fitted mixture.
+
+    Parameters
+    ----------
+    p_source, y_source : labelled predictions before the shift (or a `Predictions` and None)
+    p_target : predictions after it
+    level : of the test, the share of false alarms
+    n_boot : draws of the bootstrap at most; it stops early where the outcome is clear
+    rng : seed or generator of the draws; the same seed gives the same p-value
+
+    Returns
+    -------
+    LabelShiftCheck
+        with ``.rejected``, ``.verdict`` in words, and residuals by class and confidence
+
+    Notes
+    -----
+    Not rejecting is no proof: docs/mathematics.md tells what is seen and what is not. Where there
+    are no more cells with enough rows than classes, nothing is tested and ``.p_value`` is None.
+    Fractional sample weights count as fractions of rows.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> simulation = calshift.simulate.GaussianSimulation(n_classes=3, dimensions=3)
+    >>> p_source, y_source = simulation.source(5000, rng=1)
+    >>> p_target, _ = simulation.target(5000, rng=2)
+    >>> calshift.check_label_shift(p_source, y_source, p_target).rejected
+    False
+    >>> flattened = p_target**0.7 / (p_target**0.7).sum(axis=1, keepdims=True)
+    >>> check = calshift.check_label_shift(p_source, y_source, flattened)
+    >>> check.rejected, round(check.p_value, 3)
+    (True, 0.005)
+    """
+    source, target = as_pair(p_source, y_source, p_target)
+    return label_shift_check(source, target, level, n_boot, rng)
 
 
 def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
