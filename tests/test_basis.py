@@ -96,5 +96,5 @@ def test_the_floor_keeps_a_fit_without_source_rows_from_exploding():
     p = rng.uniform(0, 0.3, 400)
     y = (rng.random(400) < p).astype(int)
     q = rng.uniform(0, 1, 400)
-    result = calshift.target_calibration_error(p, y, q, weights=[1, 1])
+    result = calshift.target_calibration_error(p, y, q, weights=[1, 1], check=False)
     assert abs(result.estimate) < 0.05

@@ -45,7 +45,7 @@ PROMISED = {
     "softmax": (("logits", "axis"), ()),
     "Predictions": (("p", "y"), ("classes", "sample_weight")),
 }
-BESIDES = {"kernel", "bandwidth", "binning"}  # the smoothing may be named in other ways too
+BESIDES = {"kernel", "bandwidth", "binning", "stratified"}  # smoothing, and how it was sampled
 DEFAULTS = {
     "kind": "classwise",
     "norm": 2,

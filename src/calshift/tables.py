@@ -20,6 +20,8 @@ def error_table(result: CalibrationErrorResult) -> str:
     how = "with labels" if result.n_target is None else "label-free, on the target"
     head = f"Calibration error, {result.kind}, L{result.norm:g}, {result.estimator} ({how})"
     notes = noted(result.warnings)
+    if result.assumption is not None and not result.assumption.rejected:
+        notes.append(_assumption(result.assumption.p_value))
     if result.law is not None and result.estimator == "paper":
         notes.append(f"the interval is one of {result.interval_of}")
     if result.merged_bins:
@@ -39,6 +41,14 @@ def _totals(result: CalibrationErrorResult) -> list[str]:
         error = f"{_fixed(one.estimate, 6):>12} {_fixed(one.root, 4):>9} {_interval(one):>17}"
         lines.append(f"{name:>10} {error} {rows:>10g}")
     return lines
+
+
+def _assumption(p_value: float | None) -> str:
+    if p_value is None:
+        return "label shift itself could not be tested"
+    return (
+        f"no sign of other changes than the mix of classes (p = {p_value:.2g}), which is no proof"
+    )
 
 
 def _interval(result: CalibrationErrorResult) -> str:

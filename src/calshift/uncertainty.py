@@ -67,8 +67,8 @@ def _target_noise(moves: Moves, target: Arrays | None) -> np.ndarray | float:
 def _added_noise(moves: Moves, sums: tuple[Any, ...], target: np.ndarray | float) -> Noise:
     """What is to be added to each event's noise of residuals to make S.
 
-    Of estimated weights: sum_i (o_i phi_i' Gam' + its transpose) + Gam (sum phi phi') Gam'. If class
-    counts were fixed, what lies between the classes goes.
+    Of estimated weights: sum_i (o_i phi_i' Gam' + its transpose) + Gam (sum phi phi') Gam'.
+    If class counts were fixed, what lies between the classes goes.
     """
     cross, square, by_label = sums
     known = moves.weighting.influence is None

@@ -34,4 +34,6 @@ def pair(seed: int, kind: str, n: int = 90, m: int = 70, K: int = 3, tied: bool 
 
 
 def free(p, y, q, w, **options) -> float:
-    return calshift.target_calibration_error(p, y, q, weights=w, **options).estimate
+    """The estimate alone; these samples are no label shift, so the assumption is not tested."""
+    result = calshift.target_calibration_error(p, y, q, weights=w, check=False, **options)
+    return result.estimate
