@@ -104,6 +104,22 @@ def test_where_the_guards_bind():
             assert min(one.slack.min() for one in fits) == 0.1
 
 
+def test_a_plug_in_that_the_ratios_bias_takes_below_0():
+    """The estimate keeps its sign; the law takes the plug-in as 0."""
+    rng, w = np.random.default_rng(10), np.array([0.3, 3.0])
+    p = rng.uniform(0.3, 0.7, 30)
+    y = (rng.uniform(size=30) < p).astype(int)
+    p, q = (3 * s / (3 * s + 0.3 * (1 - s)) for s in (p, rng.uniform(0.3, 0.7, 40)))
+    _, fits = fits_of("binary", p, y, q, w, 1, no_influence(30, 40, 2))
+    law, result = square_law(fits, y), estimated(p, y, q, w, bins=1)
+    assert law.plug < 0
+    assert result.estimate == pytest.approx(law.estimate, rel=1e-9)
+    assert result.law.plug == 0
+    low, high = result.confidence_interval()
+    assert low == 0 <= high < 0.1
+    assert result.standard_error == pytest.approx(law.standard_error, rel=1e-9)
+
+
 @pytest.mark.parametrize("weights", ["bbse-soft", "em-bcts"])
 def test_a_class_unseen_in_the_source(weights):
     p, y, q, _ = sample("classwise", seed=6)
