@@ -25,12 +25,13 @@ from calshift.events import Events
 from calshift.fits import fitted, resting_on_few
 from calshift.influence import Influence
 from calshift.kernels import as_points
-from calshift.moves import Moves, Weighting
+from calshift.moves import Moves
 from calshift.options import Options
 from calshift.predictions import Predictions
 from calshift.results import Law, RowMoves
 from calshift.statistics import ShiftStatistics, source_kernel, target_kernel
 from calshift.uncertainty import assessed
+from calshift.weighting import Weighting
 
 
 @dataclass(frozen=True)
