@@ -198,8 +198,9 @@ def target_calibration_error_from(
 ) -> CalibrationErrorResult:
     """`target_calibration_error` from sums made by `accumulate`, however many batches they saw.
 
-    The formulas and the numbers are those of `target_calibration_error` on the same edges; there
-    is no ``.source``, whose bins would be the source's own.
+    The formulas and the numbers are those of `target_calibration_error` with given weights on the
+    same edges. Weights count as known, since the rows that moved them are gone; there is no
+    interval, and no ``.source``, whose bins would be the source's own.
 
     Examples
     --------

@@ -111,6 +111,22 @@ class Moves:
         return np.asarray(sum(gam.T @ turn for gam, turn in pairs))
 
     @cached_property
+    def shortening(self) -> np.ndarray | None:
+        """(S, D) random signs by which moves of many weights are shortened, or None for few.
+
+        Products of shortened vectors have the right mean: s' t = E (r's)(r't).
+        """
+        S = self.by_weight[0].shape[1]
+        if S <= MOST_COORDINATES:
+            return None
+        signs = np.random.default_rng(1).choice([-1.0, 1.0], (S, SKETCH))
+        return np.asarray(signs / np.sqrt(SKETCH))
+
+    def shortened(self, moves: np.ndarray) -> np.ndarray:
+        """(..., S) moves of the weights in fewer columns, if they are many."""
+        return moves if self.shortening is None else np.asarray(moves @ self.shortening)
+
+    @cached_property
     def plug(self) -> np.ndarray:
         """(E,) |a|^2, which is the target's mean of g^2."""
         return np.array([fit.coordinates @ fit.coordinates for fit in self.fits])

@@ -55,14 +55,17 @@ class Signs:
 
 
 def source_noise(batch: Predictions, moves: Moves) -> Tally:
-    """What estimated weights add to S: sums of N phi' and phi phi', N = w e / sqrt(1 - l)."""
+    """What estimated weights add to S: sums of N phi' and phi phi', N = w e / sqrt(1 - l).
+
+    N phi' has a row for each bin of each event, so that phi is shortened where it is long.
+    """
     return _noise(batch, moves, moves.rows(batch), moves.weighting.source_moves(batch))
 
 
 def _noise(batch: Predictions, moves: Moves, rows: Rows, phi: np.ndarray) -> Tally:
     counted = phi * batch.squared_frequency[:, None]
     return Tally(
-        cross=rows.sparse.T @ counted,
+        cross=rows.sparse.T @ moves.shortened(counted),
         square=counted.T @ phi,
         phi_by_label=_by_label(batch, moves, phi),
     )

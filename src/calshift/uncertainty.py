@@ -103,10 +103,10 @@ def _added_noise(moves: Moves, tally: Tally, target: np.ndarray) -> Noise:
     if moves.weighting.influence is None and moves.counts is None:
         return [None] * len(moves.fits)
     square = tally["square"] + target
-    cross = tally["cross"].reshape(len(moves.fits), moves.edges.max_bins, len(square))
+    cross = tally["cross"].reshape(len(moves.fits), moves.edges.max_bins, tally["cross"].shape[1])
     added: Noise = []
     for fit, gam, part in zip(moves.fits, moves.by_weight, cross, strict=True):
-        once = fit.basis.gathered(part[: fit.cells.bins]) @ gam.T
+        once = fit.basis.gathered(part[: fit.cells.bins]) @ moves.shortened(gam).T
         more = once + once.T + gam @ square @ gam.T
         if moves.counts is not None:
             more -= _between(fit, gam @ tally["phi_by_label"].T, moves.counts)
