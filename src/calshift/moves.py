@@ -175,6 +175,11 @@ class Rows:
         return np.asarray(self.weight * self.excess / np.sqrt(self.slack))
 
     @cached_property
+    def left_out(self) -> np.ndarray:
+        """w e / (1 - l): by how much the fit moves if the row is left out."""
+        return np.asarray(self.weight * self.excess / self.slack)
+
+    @cached_property
     def sparse(self) -> Any:
         """The noise as a sparse matrix, (rows, E B): each row has one cell an event."""
         from scipy.sparse import csr_matrix  # late: importing calshift must be fast

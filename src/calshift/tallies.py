@@ -82,7 +82,7 @@ def source_tally(batch: Predictions, moves: Moves, signs: Signs | None) -> Tally
     rows, phi = moves.rows(batch), moves.weighting.source_moves(batch)
     g = moves.value.ravel()[rows.where]
     x = rows.sparse @ moves.sketch + phi @ moves.sketch_by_weight
-    moved = rows.noise * moves.slope.ravel()[rows.where] + phi @ moves.slope_by_weight
+    moved = rows.left_out * moves.slope.ravel()[rows.where] + phi @ moves.slope_by_weight
     if moves.labelled:
         moved += (g**2 - moves.plug) / moves.weighting.sizes[1]
     tally = Tally(
@@ -101,8 +101,8 @@ def _absolute(
 ) -> dict[str, Any]:
     """Mean of u with the signs of left-out fits, and the moves of that with all signs."""
     g = moves.value.ravel()[rows.where]
-    left_out = np.sign(g - (1 - rows.slack) / rows.slack * rows.excess)
-    least = batch.frequency @ (rows.weight * rows.residual * left_out) / signs.mass
+    others = np.sign(g - (1 - rows.slack) / rows.slack * rows.excess)  # without the row itself
+    least = batch.frequency @ (rows.weight * rows.residual * others) / signs.mass
     moved = rows.weight * (rows.residual * np.sign(g) - signs.mean) / signs.mass
     moved += phi @ signs.by_weight
     if moves.labelled:
