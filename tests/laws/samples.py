@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 import calshift
@@ -37,3 +39,21 @@ def free(p, y, q, w, **options) -> float:
     """The estimate alone; these samples are no label shift, so the assumption is not tested."""
     result = calshift.target_calibration_error(p, y, q, weights=w, check=False, **options)
     return result.estimate
+
+
+def result_of(p, y, q, w, **options) -> calshift.CalibrationErrorResult:
+    """The whole result; doubts about odd weights are not the matter of a law."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", calshift.UnreliableWeights)
+        return calshift.target_calibration_error(p, y, q, weights=w, check=False, **options)
+
+
+def drawn(seed: int, kind: str = "classwise", n: int = 400, m: int = 350, K: int = 3):
+    """A sample under label shift of an overconfident model: p, y, q and the true weights."""
+    if kind == "binary":
+        simulation = calshift.simulate.BetaSimulation()
+    else:
+        simulation = calshift.simulate.GaussianSimulation(K, imbalance=4, dimensions=3)
+    p, y = simulation.source(n, rng=[0, *np.atleast_1d(seed)])
+    q, _ = simulation.target(m, rng=[1, *np.atleast_1d(seed)])
+    return p, y, q, simulation.class_weights

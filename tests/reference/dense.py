@@ -1,0 +1,200 @@
+"""How every row moves the fitted residuals, with dense matrices over rows, and what follows.
+
+The formulas of docs/mathematics.md 4 and 8 in the order in which they stand there, without sums
+over bins: a design matrix, one move a row, and the law that the moves give. The basis (which bins,
+which hats) and the influence functions phi of the class weights are taken as given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from brute_force import binned_places, mass_edges, scores_and_events, unfolded
+from scipy import linalg, optimize, stats
+
+import calshift
+from calshift.fits import fitted
+
+FLOOR = 0.5  # of the eigenvalues of A / sum w relative to M, on hats
+LEAST_SLACK = 0.1  # of 1 - l
+
+
+@dataclass
+class Problem:
+    """One event: scores and residuals of the source, and the basis at source and target rows."""
+
+    u: np.ndarray
+    X: np.ndarray
+    Xt: np.ndarray
+    room_up: np.ndarray | None = None  # how far a frequency may lie above the score, on hats
+    room_down: np.ndarray | None = None
+
+
+def problems(kind, p, y, q, w, bins):
+    """One problem for each event; q is p for an error with labels."""
+    here = scores_and_events(kind, p.tolist(), y.tolist())
+    there = scores_and_events(kind, q.tolist())
+    if bins == "auto":
+        return _on_hats(kind, p, y, q, w, here, there)
+    found = []
+    for (f, event), (ft, _) in zip(here, there, strict=True):
+        edges = mass_edges(ft, bins) if isinstance(bins, int) else bins
+        source, target, _ = binned_places(f, ft, edges, [w[label] > 0 for label in y])
+        indicator = np.eye(max(source + target) + 1)
+        found.append(Problem(np.subtract(event, f), indicator[source], indicator[target]))
+    return found
+
+
+def _on_hats(kind, p, y, q, w, here, there):
+    edges = calshift.bin_edges(q, kind=kind)
+    sums = calshift.accumulate(p, y, q, edges=edges)
+    found = []
+    for k, ((f, event), (ft, _)) in enumerate(zip(here, there, strict=True)):
+        height = fitted(sums, k, np.asarray(w)).basis.height
+        source, target = (edges.locate(k, np.array(scores)) for scores in (f, ft))
+        mean = np.array([np.mean(np.array(ft)[target == b]) for b in target])  # of the row's bin
+        problem = Problem(np.subtract(event, f), height[source], height[target], 1 - mean, mean)
+        found.append(problem)
+    return found
+
+
+@dataclass
+class Moved:
+    """One event's fit in coordinates in which M = 1, and by how much each row moves them."""
+
+    a: np.ndarray  # (L,)
+    g: np.ndarray  # (n,) fitted residual of the source rows, and of the target's
+    gt: np.ndarray
+    e: np.ndarray
+    slack: np.ndarray
+    x: np.ndarray  # (n, L), (m, L)
+    xt: np.ndarray
+    plain: np.ndarray  # (n, L) x without the factor for leverage
+    lean: np.ndarray  # (L,) sum_i l_i o_i / (1 - l_i)
+    S: np.ndarray
+    at: np.ndarray  # (m, L) the basis at the target in these coordinates
+
+
+def moved(problem, w, y, phi, phi_target, stratified=False):
+    """alpha, o, l, Gam and the moves x_i, x_j of one event; w: (K,); phi: (n, K), (m, K)."""
+    X, Xt, u, w_i = problem.X, problem.Xt, problem.u, w[y]
+    n, m = len(X), len(Xt)
+    M, A = Xt.T @ Xt / m, X.T @ (w_i[:, None] * X)
+    if problem.room_up is None:
+        inverse = np.linalg.inv(A)
+    else:  # A v = ratio M v
+        ratio, V = linalg.eigh(A / w_i.sum(), M)
+        inverse = V @ np.diag(1 / np.maximum(ratio, FLOOR)) @ V.T / w_i.sum()
+    alpha = inverse @ X.T @ (w_i * u)
+    e = u - X @ alpha
+    leverage = w_i * np.einsum("il,lk,ik->i", X, inverse, X)
+    slack = np.maximum(1 - leverage, LEAST_SLACK)
+    o = (w_i * e)[:, None] * X @ inverse
+    gam = np.stack([(inverse @ X[y == c].T @ e[y == c]) for c in range(len(w))], axis=1)
+    through = phi @ gam.T / n
+    root = linalg.cholesky(M)  # M = root' root, so that |root v|^2 = v' M v
+    x = (o / np.sqrt(slack)[:, None] + through) @ root.T
+    if stratified:
+        x = within(x, y)
+    xt = phi_target @ gam.T / m @ root.T
+    return Moved(
+        a=root @ alpha, g=X @ alpha, gt=Xt @ alpha, e=e, slack=slack, x=x, xt=xt,
+        plain=(o + through) @ root.T,
+        lean=root @ (o.T @ (leverage / slack)),
+        S=x.T @ x + xt.T @ xt,
+        at=Xt @ np.linalg.inv(root),
+    )  # fmt: skip
+
+
+def within(values, y):
+    """Less the mean of its class."""
+    out = np.array(values, dtype=float)
+    for c in np.unique(y):
+        out[y == c] -= out[y == c].mean(axis=0)
+    return out
+
+
+@dataclass
+class Law:
+    """Moments of plug-in / kap ~ noncentral chi-square."""
+
+    plug: float
+    bias: float
+    V1: float
+    T: float
+
+    @property
+    def estimate(self):
+        return self.plug - self.bias
+
+    @property
+    def standard_error(self):
+        return np.sqrt(max(self.V1 - 4 * self.T, 0) + 2 * self.T)
+
+    def interval(self, level):
+        """{t >= 0 : tail <= F(plug / kap; df = bias / kap, noncentrality t / kap) <= 1 - tail}."""
+        plug, tail = max(self.plug, 0.0), (1 - level) / 2
+        kap = (self.V1 / 4 + self.T / 4) / (plug + self.bias / 4)
+
+        def below(t):
+            return stats.ncx2.cdf(plug / kap, self.bias / kap, t / kap)
+
+        def solved(probability):
+            if stats.chi2.cdf(plug / kap, self.bias / kap) <= probability:
+                return 0.0
+            high = self.plug + self.bias
+            while below(high) > probability:
+                high *= 2
+            return optimize.brentq(lambda t: below(t) - probability, 1e-9 * high, high, xtol=1e-15)
+
+        return solved(1 - tail), solved(tail)
+
+
+def square_law(events, y, labelled=False, stratified=False):
+    """The law of the mean over the events: stacked coordinates, each over sqrt E."""
+    E, n = len(events), len(events[0].x)
+    x, xt = (np.hstack([getattr(one, side) for one in events]) / np.sqrt(E) for side in ("x", "xt"))
+    a = np.concatenate([one.a for one in events]) / np.sqrt(E)
+    S = x.T @ x + xt.T @ xt
+    lean = np.mean([2 * one.a @ one.lean for one in events])
+    gbar = np.mean([one.gt**2 for one in events], axis=0)  # g_j
+    apart = gbar - gbar.mean()
+    if labelled:  # the rows of the source are those of the target: their moves add
+        own = within(apart, y) if stratified else apart
+        V1 = np.sum((2 * x @ a + own / n) ** 2)
+    else:
+        m = len(gbar)
+        V1 = 4 * a @ S @ a + apart @ apart / m**2 + 4 * np.mean(apart * (xt @ a))
+    return Law(a @ a + lean, np.trace(S), V1, np.sum(S**2))
+
+
+def gaps(problem, one):
+    """|d| at every target row: |g| with its noise taken out."""
+    noise = np.einsum("jl,lk,jk->j", one.at, one.S, one.at) - 2 * one.gt * (one.at @ one.lean)
+    d = np.array([unfolded(abs(g), s2, 1) for g, s2 in zip(one.gt, noise, strict=True)])
+    if problem.room_up is None:
+        return d
+    return np.minimum(d, np.where(one.gt > 0, problem.room_up, problem.room_down))
+
+
+def left_out_sign(problem, one, w_i):
+    """Sign of the fit at each source row, made without the row."""
+    if problem.room_up is not None:
+        return np.sign(one.g - (1 - one.slack) / one.slack * one.e)
+    signs = np.zeros(len(w_i))
+    for i in range(len(w_i)):
+        others = (problem.X @ problem.X[i] > 0) & (np.arange(len(w_i)) != i)
+        signs[i] = np.sign(w_i[others] @ problem.u[others])
+    return signs
+
+
+def signed(problem, one, w, y, phi, phi_target):
+    """sum w u sign(g) / sum w: with left-out signs, and how rows and weights move it."""
+    w_i, W = w[y], w[y].sum()
+    least = w_i @ (problem.u * left_out_sign(problem, one, w_i)) / W
+    along = problem.u * np.sign(one.g)
+    mean = w_i @ along / W
+    slope = np.array([np.sum((along - mean)[y == c]) / W for c in range(len(w))])
+    source = w_i * (along - mean) / W + phi @ slope / len(y)
+    return least, source, phi_target @ slope / len(phi_target)

@@ -1,0 +1,89 @@
+"""Standard errors and intervals of CE_1 against dense matrices over rows. (docs/mathematics.md 8)
+
+Tolerances as for CE_2^2 (1e-9, ends 1e-6), but 2e-5 for what goes through the inverted folded
+normal: the library reads it from a table with a relative error of 1e-5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dense import gaps, signed, square_law, within
+from interval_cases import (
+    BINS,
+    LEVELS,
+    SHAPES,
+    estimated,
+    fits_of,
+    influences,
+    no_influence,
+    sample,
+)
+from scipy import stats
+
+import calshift
+
+WEIGHTS = ("given", "em-bcts", "bbse-soft")
+
+
+def ends(level, least, estimate, se, square):
+    """Lower: left-out signs less z se, 0 if the square may be 0; upper: freed of noise plus z se.
+
+    No mean of |g| exceeds the root of the mean of g^2, which bounds the upper end too.
+    """
+    z = stats.norm.ppf((1 + level) / 2)
+    from_zero, most = square.interval(level)
+    low = max(least - z * se, 0.0) if from_zero > 0 else 0.0
+    return low, max(low, min(estimate + z * se, np.sqrt(most)))
+
+
+@pytest.mark.parametrize("stratified", [False, True], ids=["drawn", "stratified"])
+@pytest.mark.parametrize("heat", [0.7, 1.6], ids=["near calibrated", "overconfident"])
+@pytest.mark.parametrize("bins", BINS)
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("kind", SHAPES)
+def test_without_labels(kind, weights, bins, heat, stratified):
+    """The variance is of the signed mean over the source, and of |d| over the target."""
+    p, y, q, w = sample(kind, seed=3, heat=heat)
+    options = {"kind": kind, "bins": bins, "norm": 1, "stratified": stratified}
+    result = estimated(p, y, q, w if weights == "given" else weights, **options)
+    phi, w = influences(result, p, y, q), result.class_weights.values
+    todo, fits = fits_of(kind, p, y, q, w, bins, phi, stratified)
+    parts = [signed(one, fit, w, y, *phi) for one, fit in zip(todo, fits, strict=True)]
+    d = [gaps(one, fit) for one, fit in zip(todo, fits, strict=True)]
+
+    def moments(which):
+        least, source, target = (np.mean([parts[c][k] for c in which], axis=0) for k in range(3))
+        gap = np.mean([d[c] for c in which], axis=0)
+        source = within(source, y) if stratified else source
+        target = target + (gap - gap.mean()) / len(q)
+        se = np.sqrt(source @ source + target @ target)
+        return least, gap.mean(), se, square_law([fits[c] for c in which], y)
+
+    least, estimate, se, square = moments(range(len(fits)))
+    assert result.estimate == pytest.approx(estimate, rel=2e-5)
+    assert result.standard_error == pytest.approx(se, rel=2e-5)
+    for level in LEVELS:
+        expected = ends(level, least, estimate, se, square)
+        assert result.confidence_interval(level) == pytest.approx(expected, rel=2e-5, abs=1e-7)
+    if kind == "classwise":
+        expected = np.array([ends(0.9, *moments([c])) for c in range(len(fits))]).T
+        found = np.array(result.class_intervals(0.9))
+        assert found == pytest.approx(expected, rel=2e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("bins", BINS)
+@pytest.mark.parametrize("kind", SHAPES)
+def test_ends_with_labels(kind, bins):
+    p, y, _, w = sample(kind, seed=4)
+    w = np.ones_like(w)
+    phi = no_influence(len(p), len(p), len(w))
+    todo, fits = fits_of(kind, p, y, p, w, bins, phi)
+    estimate = np.mean([gaps(one, fit) for one, fit in zip(todo, fits, strict=True)])
+    least = np.mean([signed(one, fit, w, y, *phi)[0] for one, fit in zip(todo, fits, strict=True)])
+    result = calshift.calibration_error(p, y, kind=kind, bins=bins, norm=1)
+    assert result.estimate == pytest.approx(estimate, rel=2e-5)
+    square = square_law(fits, y, labelled=True)
+    for level in LEVELS:
+        expected = ends(level, least, estimate, result.standard_error, square)
+        assert result.confidence_interval(level) == pytest.approx(expected, rel=2e-5, abs=1e-7)
