@@ -45,12 +45,12 @@ GAUSSIAN: list[tuple[str, dict[str, Any], tuple[tuple[int, int], ...]]] = [
     ("gaussian, K = 2", BINARY, (*EQUAL, *FAR, (200, 200))),
     ("K = 10", TEN, (*EQUAL, *FAR, (200, 200), (200, 2000))),
     ("K = 10, A", TEN_A, (*EQUAL, *FAR)),
-    ("K = 10, IF 100", {**TEN, "imbalance": 100}, (*EQUAL, *FAR)),
+    ("K = 10, IF 100", {**TEN, "imbalance": 100}, (*EQUAL, *FAR, (500, 2500))),
     ("K = 10, overlapping", OVERLAPPING, (*EQUAL, *FAR)),
     ("K = 3, overlapping", {"n_classes": 3, "dimensions": 2, "seed": 30}, (*EQUAL, *FAR)),
     ("K = 5", FIVE, (*EQUAL, *FAR)),
     ("K = 5, hardly told apart", BLURRED, (*EQUAL, *FAR)),
-    ("K = 30", THIRTY, (*EQUAL, (1000, 5000))),
+    ("K = 30", THIRTY, (*EQUAL, (1000, 5000), (500, 500))),
     ("K = 100", {"n_classes": 100, "dimensions": 20, "seed": 31}, ((5000, 5000),)),
 ]  # fmt: skip
 

@@ -35,18 +35,20 @@ def flattened(p: np.ndarray, power: float = 0.6) -> np.ndarray:
     [
         ({"n_classes": 2, "dimensions": 2, "imbalance": 3}, 400, 400),
         ({"n_classes": 5, "dimensions": 4}, 400, 1200),
-        ({"n_classes": 10, "dimensions": 10, "seed": 24}, 200, 2000),  # sparse: cells join
+        ({"n_classes": 10, "dimensions": 10, "seed": 24, "imbalance": 100}, 1000, 5000),
+        ({"n_classes": 20, "dimensions": 10, "seed": 24}, 300, 300),  # sparse: cells join
     ],
 )
 def test_false_alarms_are_as_rare_as_the_level(asked, n, m):
-    """240 draws at 5% give 12 on average with a deviation of 3.4: 3 to 23 is 2.7 of them below
-    and 3.2 above, which a right test leaves once in 300 times (and the draws are seeded).
+    """240 draws at 5% give 12 on average with a deviation of 3.4: 4 to 23 is 2.4 of them below
+    and 3.2 above, which a right test leaves once in 250 times (and the draws are seeded).
 
-    The last case is one where a bootstrap that holds the joined cells fixed never rejects.
+    A chi-square distribution rejects too often in the third case, and a bootstrap that holds the
+    joined cells fixed hardly ever in the last.
     """
     simulation = calshift.simulate.GaussianSimulation(**asked)
     checks = [check_label_shift(*drawn(n, m, seed, simulation), rng=seed) for seed in range(240)]
-    assert 3 <= sum(check.rejected for check in checks) <= 23
+    assert 4 <= sum(check.rejected for check in checks) <= 23
 
 
 def test_p_values_are_uniform_under_label_shift():
