@@ -299,6 +299,22 @@ def test_sparse_and_dense_products_agree(monkeypatch):
     same(check_label_shift(*data), dense)
 
 
+def test_small_odd_tables_are_answered():
+    """Few rows, hard or flat predictions, weights of any size: finite, and p if and only if df."""
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        K, n, m = (int(rng.integers(*ends)) for ends in ((2, 8), (2, 60), (1, 60)))
+        p, q = (rng.dirichlet(np.full(K, rng.choice([0.05, 0.5, 5])), size) for size in (n, m))
+        y = np.concatenate([[0, 1], rng.integers(0, K, n - 2)])
+        p = np.eye(K)[p.argmax(axis=1)] if rng.random() < 0.3 else p
+        w = rng.exponential(10 ** rng.uniform(-3, 4), n)
+        check = check_label_shift(Predictions(p, y, sample_weight=w), None, q, n_boot=19)
+        assert np.isfinite(check.statistic)
+        assert check.df >= 0
+        assert (check.p_value is None) == (check.df == 0)
+        json.dumps(check.to_dict(), allow_nan=False)
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [

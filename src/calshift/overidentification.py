@@ -14,7 +14,7 @@ import numpy as np
 from calshift.cells import gathered, joined
 
 STEPS = 2  # of least squares, each with the noise of the shares before
-RIDGE = 1e-10  # on a matrix of unit diagonal: classes that are not told apart share their mass
+RIDGE = 1e-12  # on a matrix of unit diagonal: classes that are not told apart share their mass
 DEPENDENT = 1e-8  # squared distance of a column to those before it, below which it adds no rank
 MANY, SPARSE = 300, 0.05  # columns and share of non-zeros that make sparse products faster
 EM_STEPS, SETTLED = 100, 1e-4  # and the change of the shares, in sum, at which they end
@@ -90,7 +90,8 @@ def fitted(source: np.ndarray, target: np.ndarray, start: np.ndarray) -> Fit:
         q = np.linalg.solve(G, pull[:, :, None])[:, :, 0] / size
     gap = h - _times(A, q)
     J = np.sum((gap * root) ** 2, axis=1)
-    return Fit(J, np.count_nonzero(D, axis=1) - _rank(G), q, w, gap)
+    df = np.maximum(np.count_nonzero(D, axis=1) - _rank(G), 0)
+    return Fit(J, df, q, w, gap)
 
 
 def _correlations(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
