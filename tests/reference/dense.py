@@ -156,9 +156,8 @@ class Law:
 def square_law(events, y, labelled=False, stratified=False):
     """The law of the mean over the events: stacked coordinates, each over sqrt E."""
     E, n = len(events), len(events[0].x)
-    x, far, xt = (
-        np.hstack([getattr(one, side) for one in events]) / np.sqrt(E) for side in ("x", "far", "xt")
-    )
+    stacked = (np.hstack([getattr(one, k) for one in events]) for k in ("x", "far", "xt"))
+    x, far, xt = (matrix / np.sqrt(E) for matrix in stacked)
     a = np.concatenate([one.a for one in events]) / np.sqrt(E)
     S = x.T @ x + xt.T @ xt
     lean = np.mean([2 * one.a @ one.lean for one in events])
