@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import calshift
+from calshift import Predictions
 
 from .samples import BINNED, drawn, result_of
 
@@ -58,6 +59,39 @@ def test_interval_is_the_spread_of_the_draws_around_the_estimate():
         expected = np.maximum(result.estimate + around, 0)
         assert result.confidence_interval(level) == pytest.approx(expected)
     assert result.estimate == result_of(p, y, q, w, interval=None).estimate
+
+
+@pytest.mark.parametrize("options", [{}, {"norm": 1}, {"estimator": "plugin"}, {"bins": 4}])
+@pytest.mark.parametrize("weights", ["bbse-soft", "em-bcts", "given"])
+def test_each_draw_is_the_estimate_of_rows_counted_again(weights, options):
+    """Poisson counts of the source's rows, then of the target's, from the seed of the draw."""
+    p, y, q, w = drawn(9, n=200, m=150)
+    weights = w if weights == "given" else weights
+    result = result_of(p, y, q, weights, rng=3, **SMALL, **options)
+    seeds = np.random.SeedSequence(3).spawn(24)
+    for k in range(0, 24, 8):
+        rng, found = np.random.default_rng(seeds[k]), result.law.draws[k]
+        source = Predictions(p, y, sample_weight=rng.poisson(1, len(p)))
+        target = Predictions(q, sample_weight=rng.poisson(1, len(q)))
+        again = result_of(source, None, target, weights, interval=None, **options)
+        assert found == pytest.approx(again.estimate, rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("method", ["given", "em-bcts"])
+def test_stratified_draws_keep_the_counts_of_the_classes(method):
+    """One row of a class is drawn every time, so that no draw lacks a class."""
+    p, y, q, w = drawn(10, n=60, m=60)
+    keep = (y != 2) | (np.arange(60) == np.flatnonzero(y == 2)[0])
+    options = {"interval": "bootstrap", "n_boot": 30, "rng": 0, "bins": 2}
+    asked = w if method == "given" else method
+    result = result_of(p[keep], y[keep], q, asked, stratified=True, **options)
+    assert result.class_law.draws.shape == (30, 3)
+    assert np.isfinite(result.class_law.draws).all()
+
+
+def test_samples_too_small_to_be_drawn_again_are_refused():
+    with pytest.raises(calshift.InvalidInput, match="too small"):
+        calshift.calibration_error([0.2, 0.8], [0, 1], bins=1, rng=0, **SMALL)
 
 
 EDGES = [0.2, 0.4, 0.6, 0.8]

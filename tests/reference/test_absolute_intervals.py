@@ -38,7 +38,7 @@ def ends(level, least, estimate, se, square):
 
 
 @pytest.mark.parametrize("stratified", [False, True], ids=["drawn", "stratified"])
-@pytest.mark.parametrize("heat", [0.7, 1.6], ids=["near calibrated", "overconfident"])
+@pytest.mark.parametrize("heat", [0.7, 1.6], ids=["near-calibrated", "overconfident"])
 @pytest.mark.parametrize("bins", BINS)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("kind", SHAPES)
@@ -72,18 +72,21 @@ def test_without_labels(kind, weights, bins, heat, stratified):
         assert found == pytest.approx(expected, rel=2e-5, abs=1e-7)
 
 
+@pytest.mark.parametrize("stratified", [False, True], ids=["drawn", "stratified"])
 @pytest.mark.parametrize("bins", BINS)
 @pytest.mark.parametrize("kind", SHAPES)
-def test_ends_with_labels(kind, bins):
+def test_ends_with_labels(kind, bins, stratified):
     p, y, _, w = sample(kind, seed=4)
     w = np.ones_like(w)
     phi = no_influence(len(p), len(p), len(w))
-    todo, fits = fits_of(kind, p, y, p, w, bins, phi)
+    todo, fits = fits_of(kind, p, y, p, w, bins, phi, stratified)
     estimate = np.mean([gaps(one, fit) for one, fit in zip(todo, fits, strict=True)])
     least = np.mean([signed(one, fit, w, y, *phi)[0] for one, fit in zip(todo, fits, strict=True)])
-    result = calshift.calibration_error(p, y, kind=kind, bins=bins, norm=1)
+    options = {"kind": kind, "bins": bins, "stratified": stratified}
+    result = calshift.calibration_error(p, y, norm=1, **options)
     assert result.estimate == pytest.approx(estimate, rel=2e-5)
-    square = square_law(fits, y, labelled=True)
+    assert result.law.estimate == pytest.approx(estimate, rel=2e-5)
+    square = square_law(fits, y, labelled=True, stratified=stratified)
     for level in LEVELS:
         expected = ends(level, least, estimate, result.standard_error, square)
         assert result.confidence_interval(level) == pytest.approx(expected, rel=2e-5, abs=1e-7)

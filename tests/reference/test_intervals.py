@@ -7,9 +7,11 @@ bisection on one side and by Brent's method and scipy's own ncx2 on the other: 1
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
-from dense import square_law
+from dense import Law, square_law
 from interval_cases import (
     BINS,
     LEVELS,
@@ -23,6 +25,7 @@ from interval_cases import (
 
 import calshift
 from calshift import Predictions, scaling
+from calshift.results import SquareLaw
 
 WEIGHTS = ("given", "em-bcts", "bbse-soft", "rlls")
 EDGES = [0.1, 0.3, 0.6]
@@ -114,6 +117,26 @@ def test_a_class_unseen_in_the_source(weights):
     assert np.isnan(ends[:, 1]).all()
     expected = np.array([square_law([one], y).interval(0.95) for one in kept]).T
     assert np.delete(ends, 1, axis=1) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+    ends = np.array(result.class_intervals(0.9, simultaneous=True))  # of three intervals, not four
+    expected = np.array([square_law([one], y).interval(1 - 0.1 / 3) for one in kept]).T
+    assert np.delete(ends, 1, axis=1) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+    shown = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert [row[1] for row in shown["class_intervals"]] == [None, None]
+
+
+@pytest.mark.parametrize("V1", [1e-6, 2e-7, 2e-8])
+def test_far_from_0_the_law_is_normal(V1):
+    """Noncentrality 6e3, 3e4 and 3e5: the library takes the normal law from 1e4 on.
+
+    A noncentral chi-square has skewness sqrt(8 / noncentrality) or less, .016 at 3e4; by Cornish
+    and Fisher the ends move by (z^2 - 1) / 6 of it, .008 standard deviations at z = 1.96.
+    """
+    plug, bias, T = 0.04, 2e-3, 1e-9
+    law = SquareLaw(np.array(plug), np.array(bias), np.array(V1), np.array(T))
+    expected = Law(plug, bias, V1, T).interval(0.95)
+    assert np.array(law.interval(0.95)) == pytest.approx(
+        np.array(expected), rel=0, abs=0.008 * np.sqrt(V1)
+    )
 
 
 def test_many_coordinates_are_sketched():
