@@ -99,7 +99,7 @@ def row(cell: Cell) -> list[str]:
     asked = [cell.classes, f"{cell.n}:{cell.m}", shift, cell.temperature, cell.weights]
     path = KEPT / f"{cell.name}.npy"
     if not path.exists():
-        return [*map(str, asked), *["-"] * 13]
+        return [*map(str, asked), *["-"] * 12]
     found, (square, absolute) = np.load(path), truth(cell)
     first, second = (
         judged(found[:, 4 * k : 4 * k + 4], t, k) for k, t in ((0, square), (1, absolute))

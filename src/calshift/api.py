@@ -21,7 +21,6 @@ from calshift.estimators import from_statistics, shifted_square
 from calshift.events import Events, binned_events, events_of
 from calshift.gaps import spread_of
 from calshift.inference import estimated, labelled
-from calshift.moves import Weighting
 from calshift.objections import objections
 from calshift.options import Options
 from calshift.predictions import Predictions, as_pair, as_predictions, as_source
@@ -34,6 +33,7 @@ from calshift.results import (
     ReliabilityCurve,
 )
 from calshift.statistics import ShiftStatistics, source_kernel, target_kernel
+from calshift.weighting import Weighting
 from calshift.weights import (
     DEFAULT,
     class_weights_of,
@@ -198,8 +198,9 @@ def target_calibration_error_from(
 ) -> CalibrationErrorResult:
     """`target_calibration_error` from sums made by `accumulate`, however many batches they saw.
 
-    The formulas and the numbers are those of `target_calibration_error` on the same edges; there
-    is no ``.source``, whose bins would be the source's own.
+    The formulas and the numbers are those of `target_calibration_error` with given weights on the
+    same edges. Weights count as known, since the rows that moved them are gone; there is no
+    interval, and no ``.source``, whose bins would be the source's own.
 
     Examples
     --------

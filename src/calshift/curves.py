@@ -15,9 +15,9 @@ from calshift.errors import InvalidInput
 from calshift.estimation import gathered
 from calshift.estimators import Points, reliability
 from calshift.events import Events
-from calshift.moves import Weighting
 from calshift.predictions import Predictions
 from calshift.results import ReliabilityCurve
+from calshift.weighting import Weighting
 
 LEAST_ROWS = 10.0  # of a bin under bins="auto": a point worth drawing
 MOST_SCORES = 4_000_000  # sorted for the edges of a pooled curve; beyond it evenly spaced rows

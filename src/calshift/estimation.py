@@ -25,12 +25,13 @@ from calshift.events import Events
 from calshift.fits import fitted, resting_on_few
 from calshift.influence import Influence
 from calshift.kernels import as_points
-from calshift.moves import Moves, Weighting
+from calshift.moves import Moves
 from calshift.options import Options
 from calshift.predictions import Predictions
 from calshift.results import Law, RowMoves
 from calshift.statistics import ShiftStatistics, source_kernel, target_kernel
 from calshift.uncertainty import assessed
+from calshift.weighting import Weighting
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Estimation:
     values : (E,)
     joined : bins or knots joined to a neighbour for lack of rows
     lonely : rows without a neighbour within the bandwidth of a kernel
-    thin : share of the error that rests on few source rows
+    thin : shares of the error and of the target that rest on few source rows
     law, event_laws : of the mean and of each event that is not left out, or None
     moves : by how much each row moved the mean, or None
     """
@@ -50,7 +51,7 @@ class Estimation:
     values: np.ndarray
     joined: int = 0
     lonely: int = 0
-    thin: float = 0.0
+    thin: tuple[float, float] = (0.0, 0.0)
     law: Law | None = None
     event_laws: Law | None = None
     moves: RowMoves | None = None

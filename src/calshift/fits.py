@@ -21,7 +21,7 @@ from calshift.statistics import ShiftStatistics
 
 EIGENVALUE_FLOOR = 0.5  # of A relative to M: where the source is this thin, shrink to no error
 SMALLEST_GAP = 0.1  # 1 - l: a row that carries a bin alone says nothing of its noise
-FEW_ROWS = 10.0  # below which a place of the score is thin
+FEW_ROWS, PARTS = 5.0, 4  # rows below which a part of the scores is thin, parts of an event
 
 
 @dataclass(frozen=True)
@@ -181,16 +181,27 @@ def fitted(statistics: ShiftStatistics, k: int, class_weights: np.ndarray) -> Fi
     return fit_bins(cells)
 
 
-def resting_on_few(fits: list[Fit]) -> float:
-    """Share of the plug-in error where the source is worth few rows, 1 / l of an average one."""
-    total = thin = 0.0
-    for fit in fits:
-        mass = fit.cells.rows * fit.cells.weight
-        average = float(mass @ fit.cells.weight / mass.sum())
-        part = fit.cells.share * fit.value**2
-        total += float(part.sum())
-        thin += float(part[fit.leverage * average * FEW_ROWS > 1].sum())
-    return thin / total if total > 0 else 0.0
+def resting_on_few(fits: list[Fit]) -> tuple[float, float]:
+    """Shares of the plug-in error, and of the target's rows, where the source is worth few rows.
+
+    The scores of each event are cut in parts that hold about as much of its error each, or of the
+    target; what a part is worth is (sum w)^2 / sum w^2.
+    """
+    errors = [_thin_part(fit, fit.cells.share * fit.value**2) for fit in fits]
+    rows = [_thin_part(fit, fit.cells.share) for fit in fits]
+    (thin, total), (bare, whole) = np.sum(errors, axis=0), np.sum(rows, axis=0)
+    return float(thin / total) if total > 0 else 0.0, float(bare / whole)
+
+
+def _thin_part(fit: Fit, part: np.ndarray) -> tuple[float, float]:
+    """What of the bins' parts lies in places with few source rows, and all of it."""
+    upto = np.cumsum(part)
+    group = np.minimum((upto - part / 2) / max(upto[-1], 1e-300) * PARTS, PARTS - 1).astype(int)
+    where, weight = group[fit.cells.bin], fit.cells.weight
+    mass = np.bincount(where, fit.cells.rows * weight, PARTS)
+    square = np.bincount(where, fit.cells.rows * weight**2, PARTS)
+    few = mass**2 < FEW_ROWS * square + (square == 0)
+    return float(np.bincount(group, part, PARTS)[few].sum()), float(upto[-1])
 
 
 def event_cells(statistics: ShiftStatistics, k: int, class_weights: np.ndarray) -> Cells:

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 SMALL_ESS = 100.0  # source rows of equal weight, below which any error is vague
 TOO_SMALL_ESS = 20.0
-THIN_SHARE = 0.25  # of the error that may rest on few source rows without a word
+THIN_SHARE = (0.5, 0.1)  # of the error, of the target: so much may rest on few source rows
 DOUBTED_SHARE = 0.25  # of the target in classes whose weight is not trusted
 
 
 def objections(
     weights: ClassWeights | None,
     assumption: LabelShiftCheck | None,
-    thin: float,
+    thin: tuple[float, float],
     lonely: int,
 ) -> tuple[tuple[str, ...], bool]:
     """Warnings, and whether the answer can be trusted all the same."""
@@ -38,8 +38,9 @@ def objections(
         (grave if weights.converged else fatal).extend(weights.warnings)
         if TOO_SMALL_ESS <= weights.ess < SMALL_ESS:
             grave.append(worth(weights.ess))
-    if thin > THIN_SHARE:
-        grave.append(f"{thin:.0%} of the error rests on scores where the source has hardly a row")
+    for share, most, what in zip(thin, THIN_SHARE, ("error", "target"), strict=True):
+        if share > most:
+            grave.append(f"{share:.0%} of the {what} lies where the source has hardly a row")
     if lonely:
         grave.append(
             f"{lonely} rows have too few neighbours within the bandwidth; their nearest stood in"

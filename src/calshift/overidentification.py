@@ -14,11 +14,12 @@ import numpy as np
 from calshift.cells import gathered, joined
 
 STEPS = 2  # of least squares, each with the noise of the shares before
-RIDGE = 1e-10  # on a matrix of unit diagonal: classes that are not told apart share their mass
+RIDGE = 1e-12  # on a matrix of unit diagonal: classes that are not told apart share their mass
 DEPENDENT = 1e-8  # squared distance of a column to those before it, below which it adds no rank
 MANY, SPARSE = 300, 0.05  # columns and share of non-zeros that make sparse products faster
 EM_STEPS, SETTLED = 100, 1e-4  # and the change of the shares, in sum, at which they end
-NO_SHARE = 1e-12
+ADDED = 0.05  # rows a class: with none, rare kinds of rows are missing from the bootstrap
+NO_SHARE = 1e-6  # of a class in a cell, too little to be drawn
 STOP = 20  # draws as extreme as the data, after which no more are made
 MOST_DRAWN = 2_000_000  # counts drawn at once
 DRAWN_AT_ONCE = 50  # pairs of tables: where the data are ordinary, few more are ever made
@@ -89,7 +90,8 @@ def fitted(source: np.ndarray, target: np.ndarray, start: np.ndarray) -> Fit:
         q = np.linalg.solve(G, pull[:, :, None])[:, :, 0] / size
     gap = h - _times(A, q)
     J = np.sum((gap * root) ** 2, axis=1)
-    return Fit(J, np.count_nonzero(D, axis=1) - _rank(G), q, w, gap)
+    df = np.maximum(np.count_nonzero(D, axis=1) - _rank(G), 0)
+    return Fit(J, df, q, w, gap)
 
 
 def _correlations(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -120,11 +122,13 @@ def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 def label_shift_fit(tables: Tables) -> tuple[np.ndarray, np.ndarray]:
     """A (cells, S) and q (S,) of about the largest likelihood of both tables under label shift.
 
-    EM; where the source has no rows in a cell, the target's there may come from any class.
+    EM, from columns to which a twentieth of a row is added, spread like both samples: where the
+    source shows no row of a class, the target may tell that there are some.
     """
     source, target = tables.source, tables.target
-    n, unseen = source.sum(axis=0), source.sum(axis=1) == 0
-    A, q = source / n + (unseen * target / target.sum())[:, None], n / n.sum()
+    n, pooled = source.sum(axis=0), source.sum(axis=1) + target
+    A = source + ADDED * (pooled / pooled.sum())[:, None]
+    A, q = A / A.sum(axis=0), n / n.sum()
     for _ in range(EM_STEPS):
         mix = A @ q
         ratio = np.divide(target, mix, out=np.zeros_like(mix), where=mix > 0)

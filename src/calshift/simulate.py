@@ -125,22 +125,29 @@ class GaussianSimulation:
 
     def source(self, n: int, rng: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """n source predictions and labels."""
-        return self.draw(n, "source", rng)[:2]
+        return self._predicted(n, "source", rng)[:2]
 
     def target(self, n: int, rng: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """n target predictions and labels."""
-        return self.draw(n, "target", rng)[:2]
+        return self._predicted(n, "target", rng)[:2]
 
     def draw(
         self, n: int, domain: str = "target", rng: Any = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """n predictions, labels, and the true posteriors P(y | x) in that domain."""
+        p, y, likelihood = self._predicted(n, domain, rng)
+        return p, y, softmax(likelihood + np.log(self.prior(domain)))
+
+    def _predicted(
+        self, n: int, domain: str, rng: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Predictions, labels, and log p(x | y) up to a constant."""
         rng = np.random.default_rng(rng)
         y = rng.choice(self.n_classes, n, p=self.prior(domain))
         x = self.means[y] + rng.normal(size=(n, self.dimensions))
         likelihood = x @ self.means.T - (self.means**2).sum(axis=1) / 2
         p = softmax((likelihood + np.log(self.prior("source"))) / self.temperature)
-        return p, y, softmax(likelihood + np.log(self.prior(domain)))
+        return p, y, likelihood
 
     def true_error(
         self, norm: float = 2, domain: str = "target", rows: int = 1_000_000, rng: Any = 0

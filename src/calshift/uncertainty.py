@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from calshift.engines import Arrays
+from calshift.engines import Arrays, Tally
 from calshift.estimators import event_error, unfolded_gap
-from calshift.moves import Moves, Signs
+from calshift.fits import Fit
+from calshift.moves import Moves
 from calshift.predictions import Predictions
 from calshift.results import AbsoluteLaw, Law, RowMoves, SquareLaw
+from calshift.tallies import Signs, source_noise, source_tally, target_noise, target_tally
 
 Noise = list[np.ndarray | None]
 
@@ -47,9 +48,33 @@ def assessed(
         return _with_laws(moves, engines, norm, debias)
     noise: Noise = [None] * len(moves.fits)
     if debias and (moves.weighting.influence is not None or moves.counts is not None):
-        sums = engines[0].total(moves.source_noise)
-        noise = _added_noise(moves, sums, _target_noise(moves, engines[1]))
+        tally = engines[0].total(partial(source_noise, moves=moves))
+        noise = _added_noise(moves, tally, _target_noise(moves, engines[1]))
     return Assessment(_errors(moves, norm, debias, noise))
+
+
+def _with_laws(
+    moves: Moves, engines: tuple[Arrays, Arrays | None], norm: float, debias: bool
+) -> Assessment:
+    source, target = engines
+    signs, more = Signs.of(moves) if norm == 1 else None, _target_noise(moves, target)
+    if signs is not None and target is None:  # with labels, gaps are needed at once
+        tally = source.total(partial(source_noise, moves=moves))
+        signs = _with_gaps(moves, signs, _added_noise(moves, tally, more))
+    tally = source.total(partial(source_tally, moves=moves, signs=signs))
+    noise, beside = _added_noise(moves, tally, more), None
+    if target is not None:
+        signs = None if signs is None else _with_gaps(moves, signs, noise)
+        beside = target.total(partial(target_tally, moves=moves, signs=signs))
+    values = _errors(moves, norm, debias, noise)
+    variance, rows = _moved(moves, tally, beside, "squared", source.predictions)
+    law, laws = _square_laws(moves, noise, _whole(moves, tally, more), variance, rows)
+    if signs is None:
+        return Assessment(values, law, laws, rows)
+    variance, rows = _moved(moves, tally, beside, "absolute", source.predictions)
+    least, gap = tally["least"], signs.mean_gap
+    mean = AbsoluteLaw(gap.mean(), least.mean(), rows.variance, law)
+    return Assessment(values, mean, AbsoluteLaw(gap, least, variance, laws), rows)
 
 
 def _errors(moves: Moves, norm: float, debias: bool, noise: Noise) -> np.ndarray:
@@ -57,92 +82,71 @@ def _errors(moves: Moves, norm: float, debias: bool, noise: Noise) -> np.ndarray
     return np.array([event_error(fit, norm, debias, more) for fit, more in pairs])
 
 
-def _target_noise(moves: Moves, target: Arrays | None) -> np.ndarray | float:
+def _with_gaps(moves: Moves, signs: Signs, noise: Noise) -> Signs:
+    pairs = zip(moves.fits, noise, strict=True)
+    return signs.with_gaps(moves, [unfolded_gap(fit, 1, more) for fit, more in pairs])
+
+
+def _target_noise(moves: Moves, target: Arrays | None) -> np.ndarray:
     """sum_j phi_j phi_j'."""
     if target is None or moves.weighting.influence is None:
-        return 0.0
-    return np.asarray(target.total(moves.target_noise))
+        return np.zeros((moves.by_weight[0].shape[1],) * 2)
+    return np.asarray(target.total(partial(target_noise, moves=moves)))
 
 
-def _added_noise(moves: Moves, sums: tuple[Any, ...], target: np.ndarray | float) -> Noise:
+def _added_noise(moves: Moves, tally: Tally, target: np.ndarray) -> Noise:
     """What is to be added to each event's noise of residuals to make S.
 
     Of estimated weights: sum_i (o_i phi_i' Gam' + its transpose) + Gam (sum phi phi') Gam'.
     If class counts were fixed, what lies between the classes goes.
     """
-    cross, square, by_label = sums
-    known = moves.weighting.influence is None
-    if known and moves.counts is None:
+    if moves.weighting.influence is None and moves.counts is None:
         return [None] * len(moves.fits)
-    cross = cross.reshape(len(moves.fits), moves.edges.max_bins, cross.shape[-1])
+    square = tally["square"] + target
+    cross = tally["cross"].reshape(len(moves.fits), moves.edges.max_bins, tally["cross"].shape[1])
     added: Noise = []
     for fit, gam, part in zip(moves.fits, moves.by_weight, cross, strict=True):
-        once = fit.basis.gathered(part[: fit.cells.bins]) @ gam.T
-        more = once + once.T + gam @ (square + target) @ gam.T
-        added.append(more if moves.counts is None else more - moves.between(fit, gam, by_label))
+        once = fit.basis.gathered(part[: fit.cells.bins]) @ moves.shortened(gam).T
+        more = once + once.T + gam @ square @ gam.T
+        if moves.counts is not None:
+            more -= _between(fit, gam @ tally["phi_by_label"].T, moves.counts)
+        added.append(more)
     return added
 
 
-def _with_laws(
-    moves: Moves, engines: tuple[Arrays, Arrays | None], norm: float, debias: bool
-) -> Assessment:
-    source, target = engines
-    signs = moves.signs() if norm == 1 else None
-    if signs is not None and target is None and moves.counts is None:
-        signs = _with_gaps(moves, signs, [None] * len(moves.fits))
-    elif signs is not None and target is None:
-        noise = _added_noise(moves, source.total(moves.source_noise), 0.0)
-        signs = _with_gaps(moves, signs, noise)
-    found = source.total(partial(moves.source_sums, signs=signs))
-    sums, (whole, by_label), square, absolute = found[:3], found[3:5], found[5:8], found[8:]
-    more = _target_noise(moves, target)
-    noise = _added_noise(moves, sums, more)
-    whole = _within(whole, by_label, moves)
-    if target is not None and moves.weighting.influence is not None:
-        whole = whole + moves.sketch_by_weight.T @ more @ moves.sketch_by_weight
-    if target is not None and signs is not None:
-        signs = _with_gaps(moves, signs, noise)
-    beside = None if target is None else target.total(partial(moves.target_sums, signs=signs))
-    values = _errors(moves, norm, debias, noise)
-    variance, rows = _moved(moves, square, None if beside is None else beside[:2], source)
-    law, laws = _square_laws(moves, noise, whole, variance, rows)
-    if signs is None:
-        return Assessment(values, law, laws, rows)
-    least = absolute[0]
-    variance, rows = _moved(moves, absolute[1:], None if beside is None else beside[2:], source)
-    mean = AbsoluteLaw(signs.mean_gap.mean(), least.mean(), rows.variance, law)
-    return Assessment(values, mean, AbsoluteLaw(signs.mean_gap, least, variance, laws), rows)
+def _between(fit: Fit, by_weights: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """(R, R) the part of an event's S that lies between the classes.
+
+    ``by_weights`` is the part of the moves that goes through the weights, summed by label.
+    """
+    noise = fit.cells.weight * fit.excess / np.sqrt(fit.slack)
+    moved = fit.basis.gathered(fit.cells.by_bin_and_label(noise, len(counts))) + by_weights
+    return np.asarray((moved / np.maximum(counts, 1)) @ moved.T)
 
 
-def _within(squares: np.ndarray, by_label: Any, moves: Moves) -> np.ndarray:
-    """Sums of squares without what lies between the classes, if their counts were fixed."""
+def _whole(moves: Moves, tally: Tally, target: np.ndarray) -> np.ndarray:
+    """S of all events in the directions of the sketch."""
+    whole = tally["whole"] + moves.sketch_by_weight.T @ target @ moves.sketch_by_weight
     if moves.counts is None:
-        return squares
-    if squares.ndim == 1:
-        return np.asarray(
-            squares - (by_label**2 / np.maximum(moves.counts, 1)[:, None]).sum(axis=0)
-        )
-    return np.asarray(squares - by_label.T @ (by_label / np.maximum(moves.counts, 1)[:, None]))
+        return np.asarray(whole)
+    by_label = tally["whole_by_label"]
+    return np.asarray(whole - by_label.T @ (by_label / np.maximum(moves.counts, 1)[:, None]))
 
 
 def _moved(
-    moves: Moves, source: tuple[Any, ...], target: tuple[Any, ...] | None, engine: Arrays
+    moves: Moves, tally: Tally, beside: Tally | None, name: str, sample: Predictions
 ) -> tuple[np.ndarray, RowMoves]:
     """Variances of the events to first order, and the moves of their mean."""
-    variance, rows, by_label = source
-    variance, moved = _within(variance, by_label, moves), np.concatenate(rows)
-    sample = engine.predictions
+    part = tally[name]
+    variance, rows = part["variance"], np.concatenate(part["rows"])
     if moves.counts is not None:
-        mean = np.bincount(sample.labels, moved, len(moves.counts)) / np.maximum(moves.counts, 1)
-        moved = moved - mean[sample.labels]
-    if target is None:
-        return variance, RowMoves(moved, None, sample.mark)
-    return variance + target[0], RowMoves(moved, np.concatenate(target[1]), sample.mark)
-
-
-def _with_gaps(moves: Moves, signs: Signs, noise: Noise) -> Signs:
-    pairs = zip(moves.fits, noise, strict=True)
-    return moves.with_gaps(signs, [unfolded_gap(fit, 1, more) for fit, more in pairs])
+        mean = part["by_label"] / np.maximum(moves.counts, 1)[:, None]
+        variance = variance - moves.counts @ mean**2
+        rows = rows - np.sqrt(sample.squared_frequency) * mean.mean(axis=1)[sample.labels]
+    if beside is None:
+        return variance, RowMoves(rows, None, sample.mark)
+    part = beside[name]
+    return variance + part["variance"], RowMoves(rows, np.concatenate(part["rows"]), sample.mark)
 
 
 def _square_laws(

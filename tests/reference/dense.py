@@ -71,6 +71,7 @@ class Moved:
     x: np.ndarray  # (n, L), (m, L)
     xt: np.ndarray
     plain: np.ndarray  # (n, L) x without the factor for leverage
+    far: np.ndarray  # (n, L) x with the residual as it moves the fit when the row is left out
     lean: np.ndarray  # (L,) sum_i l_i o_i / (1 - l_i)
     S: np.ndarray
     at: np.ndarray  # (m, L) the basis at the target in these coordinates
@@ -95,12 +96,13 @@ def moved(problem, w, y, phi, phi_target, stratified=False):
     through = phi @ gam.T / n
     root = linalg.cholesky(M)  # M = root' root, so that |root v|^2 = v' M v
     x = (o / np.sqrt(slack)[:, None] + through) @ root.T
+    far = (o / slack[:, None] + through) @ root.T
     if stratified:
-        x = within(x, y)
+        x, far = within(x, y), within(far, y)
     xt = phi_target @ gam.T / m @ root.T
     return Moved(
         a=root @ alpha, g=X @ alpha, gt=Xt @ alpha, e=e, slack=slack, x=x, xt=xt,
-        plain=(o + through) @ root.T,
+        plain=(o + through) @ root.T, far=far,
         lean=root @ (o.T @ (leverage / slack)),
         S=x.T @ x + xt.T @ xt,
         at=Xt @ np.linalg.inv(root),
@@ -154,7 +156,8 @@ class Law:
 def square_law(events, y, labelled=False, stratified=False):
     """The law of the mean over the events: stacked coordinates, each over sqrt E."""
     E, n = len(events), len(events[0].x)
-    x, xt = (np.hstack([getattr(one, side) for one in events]) / np.sqrt(E) for side in ("x", "xt"))
+    stacked = (np.hstack([getattr(one, k) for one in events]) for k in ("x", "far", "xt"))
+    x, far, xt = (matrix / np.sqrt(E) for matrix in stacked)
     a = np.concatenate([one.a for one in events]) / np.sqrt(E)
     S = x.T @ x + xt.T @ xt
     lean = np.mean([2 * one.a @ one.lean for one in events])
@@ -162,10 +165,11 @@ def square_law(events, y, labelled=False, stratified=False):
     apart = gbar - gbar.mean()
     if labelled:  # the rows of the source are those of the target: their moves add
         own = within(apart, y) if stratified else apart
-        V1 = np.sum((2 * x @ a + own / n) ** 2)
+        V1 = np.sum((2 * far @ a + own / n) ** 2)
     else:
         m = len(gbar)
-        V1 = 4 * a @ S @ a + apart @ apart / m**2 + 4 * np.mean(apart * (xt @ a))
+        V1 = 4 * a @ (far.T @ far + xt.T @ xt) @ a
+        V1 += apart @ apart / m**2 + 4 * np.mean(apart * (xt @ a))
     return Law(a @ a + lean, np.trace(S), V1, np.sum(S**2))
 
 

@@ -195,7 +195,7 @@ def perturbed(p, y, row, more):
 def test_moves_are_derivatives_of_the_plug_in(kind, weights, monkeypatch):
     """d plug / d (sample weight of one row), weights estimated again, edges fixed.
 
-    The derivative knows nothing of leverage: 2 a'o (1 / sqrt(1 - l) - 1) is added to it. A fit as a
+    The derivative knows nothing of leverage: 2 a'o (1 / (1 - l) - 1) is added to it. A fit as a
     function of one row's weight is a ratio whose third derivative is 6 l^2 times its first, so
     central differences err by a few STEP^2 l^2, with l < .3 below 3e-5 of the largest move. The
     influence functions are exact to 5e-5 of theirs where the calibrator's prior is held, as it is
@@ -208,7 +208,7 @@ def test_moves_are_derivatives_of_the_plug_in(kind, weights, monkeypatch):
     result = estimated(p, y, q, asked, **options)
     w = result.class_weights.values
     _, fits = fits_of(kind, p, y, q, w, EDGES, influences(result, p, y, q))
-    leveraged = np.mean([2 * (one.x - one.plain) @ one.a for one in fits], axis=0)
+    leveraged = np.mean([2 * (one.far - one.plain) @ one.a for one in fits], axis=0)
     tolerance = 3e-5 if weights == "given" else 2e-4
     options["interval"] = None
 
@@ -238,7 +238,7 @@ def test_moves_with_labels_are_derivatives_too(kind):
     assert result.moves.target is None
     phi = no_influence(len(p), len(p), len(w))
     _, fits = fits_of(kind, p, y, p, np.ones_like(w), EDGES, phi)
-    leveraged = np.mean([2 * (one.x - one.plain) @ one.a for one in fits], axis=0)
+    leveraged = np.mean([2 * (one.far - one.plain) @ one.a for one in fits], axis=0)
     size = np.abs(result.moves.source).max()
     for row in range(0, 120, 9):
         ends = [

@@ -16,3 +16,14 @@ class Sums(tuple[Any, ...]):
         return Sums(a + b for a, b in zip(self, other, strict=True))
 
     __radd__ = __add__
+
+
+class Tally(dict[str, Any]):
+    """The same with a name for each of the sums."""
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, Tally):
+            return self if isinstance(other, int) and other == 0 else NotImplemented
+        return Tally({name: value + other[name] for name, value in self.items()})
+
+    __radd__ = __add__

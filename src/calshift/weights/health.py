@@ -17,6 +17,7 @@ FEW_ROWS = 20  # source rows of a class, below which its weight is not trusted
 NEARLY_SINGULAR = 1e4  # condition number
 UNKNOWN_SHARE = 0.25  # standard error of a share of which little can be said
 UNCERTAIN = 0.5  # expected sum of |error| over the classes of the target prior, of 2 at most
+CUT_OFF = 0.5**0.5  # root mean square error of a normal estimate of 0 that is cut off below 0
 LOADING = 0.1  # share of a class in a direction that the predictions do not show
 
 
@@ -59,7 +60,9 @@ def assessed(
         condition_number=condition,
         smallest_singular_value=least,
         reasons=_reasons(class_counts, **doubts),
-        influence=Damped(solution.influence, certain * shrink),
+        influence=Damped(
+            solution.influence, certain * shrink * np.where(solution.held, CUT_OFF, 1.0)
+        ),
         classes=classes,
     )
     notes = (

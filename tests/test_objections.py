@@ -1,0 +1,102 @@
+"""Warnings of a result: what a statistician would object to, worst first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import calshift
+from calshift.objections import objections
+from calshift.simulate import BetaSimulation, GaussianSimulation
+
+
+@pytest.fixture(scope="module")
+def sample():
+    simulation = GaussianSimulation(n_classes=4, imbalance=4, seed=1)
+    p, y = simulation.source(1500, rng=1)
+    q, _ = simulation.target(1500, rng=2)
+    return p, y, q
+
+
+def test_a_sound_result_has_no_warning(sample):
+    result = calshift.target_calibration_error(*sample)
+    assert result.warnings == ()
+    assert result.trusted
+
+
+def test_a_rejected_assumption_comes_first_and_breaks_trust(sample):
+    p, y, q = sample
+    flat = 0.6 * q + 0.4 * q.mean(axis=0)  # the model has lost much of what it knew
+    with pytest.warns(calshift.UnreliableWeights, match="More than the mix of classes"):
+        result = calshift.target_calibration_error(p, y, flat)
+    assert result.assumption.rejected
+    assert result.warnings[0].startswith("more than the mix of classes has changed")
+    assert not result.trusted
+    assert "! more than the mix" in str(result)
+
+
+def test_without_the_check_there_is_no_assumption(sample):
+    result = calshift.target_calibration_error(*sample, check=False)
+    assert result.assumption is None
+    assert result.to_dict()["assumption"] is None
+    assert "no sign of other changes" not in str(result)
+
+
+def test_the_check_is_that_of_check_label_shift(sample):
+    result = calshift.target_calibration_error(*sample)
+    assert result.assumption == calshift.check_label_shift(*sample)
+
+
+@pytest.mark.parametrize(("ess", "trusted", "said"), [(10, False, True), (60, True, True),
+                                                      (200, True, False)])  # fmt: skip
+def test_a_small_effective_sample_is_said_and_a_tiny_one_is_not_trusted(ess, trusted, said):
+    # two classes, one of weight 0: the source is worth the rows of the other
+    n = 1000
+    y = np.r_[np.ones(ess), np.zeros(n - ess)].astype(int)
+    weights = calshift.weights_from_labels(y, np.ones(50, dtype=int))
+    notes, sure = objections(weights, None, (0.0, 0.0), 0)
+    assert any(f"worth {ess} rows" in note for note in notes) == said
+    assert sure == trusted
+
+
+def test_doubted_weights_break_trust_by_the_share_of_their_classes(sample):
+    weights = calshift.label_shift_weights(*sample)
+    assert objections(weights, None, (0.0, 0.0), 0) == ((), True)
+    first = replace(weights, reasons=("few", "", "", ""))  # half of the target is of class 0
+    assert first.prior_target[0] > 0.25
+    notes, trusted = objections(first, None, (0.0, 0.0), 0)
+    assert "is of classes whose weight is not trusted" in notes[0]
+    assert not trusted
+    last = replace(weights, reasons=("", "", "", "few"))
+    assert last.prior_target[3] < 0.25
+    assert objections(last, None, (0.0, 0.0), 0) == ((), True)
+
+
+def test_weights_that_did_not_converge_break_trust(sample):
+    weights = calshift.label_shift_weights(*sample)
+    stuck = replace(weights, converged=False, warnings=("em did not converge",))
+    assert objections(stuck, None, (0.0, 0.0), 0) == (("em did not converge",), False)
+    slow = replace(weights, warnings=("one thing",))
+    assert objections(slow, None, (0.6, 0.2), 0)[0] == (
+        "one thing",
+        "60% of the error lies where the source has hardly a row",
+        "20% of the target lies where the source has hardly a row",
+    )
+
+
+def test_an_error_that_rests_on_few_source_rows_is_said():
+    """High scores are missing from the source but for a handful, and it is wrong there."""
+    rng = np.random.default_rng(0)
+    p = np.r_[rng.uniform(0, 0.3, 1500), rng.uniform(0.7, 1, 4)]
+    y = (rng.random(len(p)) < p).astype(int)
+    y[-4:] = 0
+    q = np.r_[rng.uniform(0, 0.3, 1000), rng.uniform(0.7, 1, 500)]
+    thin = calshift.target_calibration_error(p, y, q, weights=[1, 1], check=False)
+    assert any("% of the target lies where the source has hardly" in n for n in thin.warnings)
+    p, y = BetaSimulation().source(1500, rng=1)
+    well = calshift.target_calibration_error(
+        p, y, p, weights=[1, 1], check=False
+    )  # the same rows on both sides
+    assert not any("hardly a row" in note for note in well.warnings)
