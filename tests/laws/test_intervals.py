@@ -122,17 +122,18 @@ def test_scale_of_given_weights_does_not_matter(kind, bins, norm):
         assert_same(result_of(p, y, q, scale * w, **options), result_of(p, y, q, w, **options))
 
 
+@pytest.mark.parametrize("stratified", [False, True], ids=["drawn", "stratified"])
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("bins", BINS)
 @pytest.mark.parametrize("method", ["given", "em-bcts", "bbse-soft", "rlls"])
 @pytest.mark.parametrize("kind", BINNED)
-def test_whole_sample_weights_are_repetition(kind, method, bins, norm):
+def test_whole_sample_weights_are_repetition(kind, method, bins, norm, stratified):
     p, y, q, w = drawn(5, kind, n=200, m=150)
     rng = np.random.default_rng(1)
     a, b = rng.integers(0, 4, len(p)), rng.integers(0, 4, len(q))
     source, target = Predictions(p, y, sample_weight=a), Predictions(q, sample_weight=b)
     again = np.repeat(p, a, axis=0), np.repeat(y, a), np.repeat(q, b, axis=0)
-    options = {"kind": kind, "bins": bins, "norm": norm}
+    options = {"kind": kind, "bins": bins, "norm": norm, "stratified": stratified}
     w = w if method == "given" else method
     weighted, repeated = (
         result_of(source, None, target, w, **options),
