@@ -104,9 +104,7 @@ def _absolute(
     others = np.sign(g - (1 - rows.slack) / rows.slack * rows.excess)  # without the row itself
     least = batch.frequency @ (rows.weight * rows.residual * others) / signs.mass
     moved = rows.weight * (rows.residual * np.sign(g) - signs.mean) / signs.mass
-    moved += phi @ signs.by_weight
-    if moves.labelled:
-        moved += (signs.gap.ravel()[rows.where] - signs.mean_gap) / moves.weighting.sizes[1]
+    moved += phi @ signs.by_weight  # u sign(g) varies with |g| too: labelled rows need no more
     return {"least": least, "absolute": _moved(batch, moves, moved)}
 
 

@@ -58,13 +58,10 @@ def _with_laws(
 ) -> Assessment:
     source, target = engines
     signs, more = Signs.of(moves) if norm == 1 else None, _target_noise(moves, target)
-    if signs is not None and target is None:  # with labels, gaps are needed at once
-        tally = source.total(partial(source_noise, moves=moves))
-        signs = _with_gaps(moves, signs, _added_noise(moves, tally, more))
     tally = source.total(partial(source_tally, moves=moves, signs=signs))
     noise, beside = _added_noise(moves, tally, more), None
+    signs = None if signs is None else _with_gaps(moves, signs, noise)
     if target is not None:
-        signs = None if signs is None else _with_gaps(moves, signs, noise)
         beside = target.total(partial(target_tally, moves=moves, signs=signs))
     values = _errors(moves, norm, debias, noise)
     variance, rows = _moved(moves, tally, beside, "squared", source.predictions)

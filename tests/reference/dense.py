@@ -135,22 +135,26 @@ class Law:
         return np.sqrt(max(self.V1 - 4 * self.T, 0) + 2 * self.T)
 
     def interval(self, level):
-        """{t >= 0 : tail <= F(plug / kap; df = bias / kap, noncentrality t / kap) <= 1 - tail}."""
-        plug, tail = max(self.plug, 0.0), (1 - level) / 2
+        """{t >= 0 : tail <= F(plug / kap; df = bias / kap, noncentrality t / kap) <= 1 - tail}.
+
+        The upper end is that of a plug-in of no less than its bias: not below an estimate of 0.
+        """
+        tail = (1 - level) / 2
+        low, high = max(self.plug, 0.0), max(self.plug, self.bias)
+        return self._solved(low, 1 - tail), self._solved(high, tail)
+
+    def _solved(self, plug, probability):
         kap = (self.V1 / 4 + self.T / 4) / (plug + self.bias / 4)
 
         def below(t):
             return stats.ncx2.cdf(plug / kap, self.bias / kap, t / kap)
 
-        def solved(probability):
-            if stats.chi2.cdf(plug / kap, self.bias / kap) <= probability:
-                return 0.0
-            high = self.plug + self.bias
-            while below(high) > probability:
-                high *= 2
-            return optimize.brentq(lambda t: below(t) - probability, 1e-9 * high, high, xtol=1e-15)
-
-        return solved(1 - tail), solved(tail)
+        if stats.chi2.cdf(plug / kap, self.bias / kap) <= probability:
+            return 0.0
+        high = plug + self.bias
+        while below(high) > probability:
+            high *= 2
+        return optimize.brentq(lambda t: below(t) - probability, 1e-9 * high, high, xtol=1e-15)
 
 
 def square_law(events, y, labelled=False, stratified=False):

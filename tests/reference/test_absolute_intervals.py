@@ -90,3 +90,14 @@ def test_ends_with_labels(kind, bins, stratified):
     for level in LEVELS:
         expected = ends(level, least, estimate, result.standard_error, square)
         assert result.confidence_interval(level) == pytest.approx(expected, rel=2e-5, abs=1e-7)
+
+
+def test_standard_error_with_labels_is_that_of_a_mean():
+    """Of u sign(g), whose spread holds that of |g| already; two scores, wrong by 0 and by .9."""
+    rng = np.random.default_rng(0)
+    p = np.repeat([0.02, 0.95], [700, 300])
+    y = (rng.random(1000) < np.where(p < 0.5, 0.02, 0.05)).astype(int)
+    result = calshift.calibration_error(p, y, norm=1)
+    gap = np.array([y[p == score].mean() - score for score in (0.02, 0.95)])
+    signed_residual = (y - p) * np.sign(gap)[(p > 0.5).astype(int)]
+    assert result.standard_error == pytest.approx(signed_residual.std() / np.sqrt(1000), rel=1e-9)

@@ -103,8 +103,9 @@ class CalibrationErrorResult(Frozen):
     def _law(self) -> Law:
         if self.law is None:
             msg = (
-                f"there is no interval for estimator={self.estimator!r}, norm={self.norm:g}, "
-                f'kind={self.kind!r} as it was computed: ask for interval="bootstrap"'
+                f"no interval was computed for estimator={self.estimator!r}, norm={self.norm:g}, "
+                f'kind={self.kind!r}: ask for interval="bootstrap", which serves everything, or '
+                '"influence" for norms 1 and 2 of "debiased" and "plugin" on bins'
             )
             raise InvalidInput(msg)
         return self.law

@@ -50,15 +50,15 @@ class ReliabilityCurve(Frozen):
         from scipy.special import ndtri  # late: importing calshift must be fast
 
         z = ndtri((1 + checked_level(level)) / 2)
-        smooth = (self.frequency * self.worth + 0.5) / (self.worth + 1)
-        spread = smooth * (1 - smooth)
-        sure = self.standard_error**2 <= spread / np.maximum(4 * self.worth, 1)  # too good: 0 of 9
+        spread = self.frequency * (1 - self.frequency)
+        sure = self.standard_error**2 * 4 * self.worth <= spread  # too good to be true, or 0 of 9
         n = np.where(sure, self.worth, spread / np.where(sure, 1.0, self.standard_error**2))
         n = np.maximum(n, 1.0)
         middle = (self.frequency + z**2 / (2 * n)) / (1 + z**2 / n)
         inside = self.frequency * (1 - self.frequency) / n + z**2 / (4 * n**2)
         reach = z * np.sqrt(inside) / (1 + z**2 / n)
-        return np.clip(middle - reach, 0, 1), np.clip(middle + reach, 0, 1)
+        low, high = np.clip(middle - reach, 0, 1), np.clip(middle + reach, 0, 1)
+        return np.minimum(low, self.frequency), np.maximum(high, self.frequency)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists."""

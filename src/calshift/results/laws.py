@@ -5,7 +5,7 @@ Arrays throughout: one law serves a whole error and every class of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,9 +54,14 @@ class SquareLaw(Frozen):
         return np.asarray(np.sqrt(np.maximum(self.first - 4 * self.second, 0.0) + 2 * self.second))
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """The errors t >= 0 under which the plug-in found lies between the tails."""
+        """The errors t >= 0 under which the plug-in found lies between the tails.
+
+        The upper end is at least that of an estimate of 0: a plug-in below its expected noise is
+        luck, not a proof that there is no error.
+        """
         tail = (1 - level) / 2
-        return self._solved(1 - tail), self._solved(tail)
+        at_least = replace(self, plug=np.maximum(self.plug, self.bias))
+        return self._solved(1 - tail), at_least._solved(tail)
 
     def _solved(self, probability: float) -> np.ndarray:
         """The t >= 0 with P(plug-in below the one found | t) = probability, 0 if there is none."""
