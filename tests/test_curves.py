@@ -90,3 +90,20 @@ def test_weights_are_estimated_unless_they_are_given():
     assert calshift.reliability_curve(p, y, q) == given
     other = calshift.reliability_curve(p, y, q, weights="bbse")
     assert np.abs(other.frequency - given.frequency).max() > 1e-6
+
+
+def test_bands_are_wilsons_where_rows_are_counted_and_where_hardly_an_event_came():
+    """Of 30 rows one event; of 200 none, or nothing else, whatever little noise the weights add."""
+    frequency, worth = np.array([0.0, 1 / 30, 1.0]), np.array([200.0, 30.0, 200.0])
+    error = np.array([1e-4, np.sqrt(1 / 30 * 29 / 30 / 30), 1e-4])
+    curve = calshift.ReliabilityCurve(
+        np.array([0.1, 0.2, 0.9]), frequency, np.full(3, 1 / 3), np.array([0.15, 0.5]), error,
+        worth, kind="binary",
+    )  # fmt: skip
+    z = 1.959963984540054
+    middle = (frequency + z**2 / (2 * worth)) / (1 + z**2 / worth)
+    reach = z * np.sqrt(frequency * (1 - frequency) / worth + z**2 / (4 * worth**2))
+    reach /= 1 + z**2 / worth
+    low, high = curve.band(0.95)
+    np.testing.assert_allclose(low, middle - reach, atol=1e-12)
+    np.testing.assert_allclose(high, middle + reach, atol=1e-12)

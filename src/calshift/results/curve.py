@@ -44,15 +44,17 @@ class ReliabilityCurve(Frozen):
     def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper end of the frequency in each bin, within [0, 1].
 
-        Wilson's interval with as many rows as would have that standard error; each bin holds on
-        its own.
+        Wilson's interval with as many rows as would have that standard error, or as the bin is
+        worth where it has hardly an event, or hardly anything else; each bin holds on its own.
         """
         from scipy.special import ndtri  # late: importing calshift must be fast
 
         z = ndtri((1 + checked_level(level)) / 2)
         spread = self.frequency * (1 - self.frequency)
-        sure = self.standard_error**2 * 4 * self.worth <= spread  # too good to be true, or 0 of 9
-        n = np.where(sure, self.worth, spread / np.where(sure, 1.0, self.standard_error**2))
+        one_sided = np.minimum(self.frequency, 1 - self.frequency) * self.worth < 0.5
+        one_sided |= self.standard_error**2 * 4 * self.worth <= spread  # too good to be true
+        square = np.where(one_sided, 1.0, self.standard_error**2)
+        n = np.where(one_sided, self.worth, spread / square)
         n = np.maximum(n, 1.0)
         middle = (self.frequency + z**2 / (2 * n)) / (1 + z**2 / n)
         inside = self.frequency * (1 - self.frequency) / n + z**2 / (4 * n**2)
