@@ -39,7 +39,6 @@ from calshift.predictions import as_pair
 
 KEPT = Path(os.environ.get("CALSHIFT_CACHE", Path(__file__).parent / "cache")) / "coverage"
 LARGE, LARGE_DRAWS = 50_000, 0.4  # share of the draws where a sample is that large
-FIELDS = ("low", "high", "estimate", "error")  # of one norm
 
 
 def intervals(case: tuple[Cell, int]) -> list[float]:

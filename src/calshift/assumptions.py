@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calshift.cells import cells_of, gathered, joined
-from calshift.checks import checked_whole, is_number
+from calshift.checks import checked_level, checked_whole
 from calshift.engines import Arrays
 from calshift.errors import InvalidInput
 from calshift.overidentification import Fit, Tables, fitted, label_shift_fit, p_value
@@ -62,9 +62,7 @@ def label_shift_check(
 
 
 def _checked_draws(level: Any, n_boot: Any) -> int:
-    if not is_number(level) or not 0 < level < 1:
-        msg = f"level must lie between 0 and 1; got {level!r}"
-        raise InvalidInput(msg)
+    checked_level(level)
     draws = checked_whole(n_boot, "n_boot", LEAST_DRAWS)
     if draws < _least_draws(level):
         msg = f"n_boot must be at least {_least_draws(level)} for level={level:g}; got {draws}"

@@ -1,4 +1,7 @@
-"""Foreign containers (lists, tensors, frames, series) to numpy, copying no more than needed."""
+"""Foreign containers (lists, tensors, frames, series) to numpy, copying no more than needed.
+
+And back: numbers and arrays to what JSON knows.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,13 @@ def to_numpy(value: Any, name: str) -> tuple[np.ndarray, tuple[Any, ...] | None]
     if isinstance(value, list | tuple) or np.isscalar(value):
         return _from_sequence(value, name), None
     return _from_frame(value, name)
+
+
+def plain(value: Any) -> Any:
+    """Lists and floats for JSON, which knows neither NaN nor infinity: None in their place."""
+    if value is None or isinstance(value, float):
+        return float(value) if value is not None and np.isfinite(value) else None
+    return [plain(item if isinstance(item, np.ndarray) else float(item)) for item in value]
 
 
 def softmax(logits: Any, axis: int = -1) -> np.ndarray:

@@ -72,8 +72,9 @@ class Spread:
         for k, event in enumerate(self.edges.which):
             score, outcome = events.score(batch, event), events.stratum_outcome(event)[stratum]
             b = self._located(k, score)
-            centre = self.points.score + self.points.residual if self.labelled else None
-            gap = outcome - (centre[b] if centre is not None else score + self.points.residual[b])
+            # with labels a row moves the mean score of its bin too
+            at = self.points.score[b] if self.labelled else score
+            gap = outcome - at - self.points.residual[b]
             moved[row, b] += w * gap / self.points.mass[b]
             mass = mass + np.bincount(b, w**2 * once, len(self.points.starts))
         moved += self.weighting.source_moves(batch) @ self._by_weight

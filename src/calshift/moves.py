@@ -166,7 +166,6 @@ class Rows:
     excess: np.ndarray  # e
     weight: np.ndarray
     slack: np.ndarray  # 1 - l
-
     bins: int  # of all events together
 
     @cached_property

@@ -2,8 +2,10 @@
 
 With S = sum_i x_i x_i' + sum_j x_j x_j' over the moves of section 8 of docs/mathematics.md,
 
-    bias = tr S - 2 a . sum_i l_i o_i / (1 - l_i)        V1 = sum_i (2 x_i . a)^2 + the target's
-    T = |S|^2, over all events together through random directions where they are many
+    plug = |a|^2 + 2 a . sum_i l_i o_i / (1 - l_i)        bias = tr S        T = |S|^2
+    V1 = sum_i (2 x_i . a)^2, rows left out one by one, + the target's
+
+over all events together; T through random directions where they are many.
 """
 
 from __future__ import annotations

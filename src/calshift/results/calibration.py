@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calshift.checks import checked_level
+from calshift.conversion import plain
 from calshift.errors import InvalidInput
 from calshift.frozen import Frozen
 from calshift.tables import error_table
@@ -121,7 +122,7 @@ class CalibrationErrorResult(Frozen):
             "estimator": self.estimator,
             "n_source": self.n_source,
             "n_target": self.n_target,
-            "per_class": None if self.per_class is None else _numbers(self.per_class),
+            "per_class": plain(self.per_class),
             "classes": None if self.classes is None else [str(name) for name in self.classes],
             "class_weights": None if self.class_weights is None else self.class_weights.to_dict(),
             "source": None if self.source is None else self.source.to_dict(),
@@ -137,7 +138,7 @@ class CalibrationErrorResult(Frozen):
             return {"standard_error": None, "interval": None, "class_intervals": None}
         classes = None
         if self.class_law is not None:
-            classes = [_numbers(ends) for ends in self.class_intervals()]
+            classes = [plain(ends) for ends in self.class_intervals()]
         return {
             "standard_error": self.standard_error,
             "interval": {
@@ -163,7 +164,3 @@ class CalibrationErrorResult(Frozen):
         return (
             f"CalibrationErrorResult(estimate={self.estimate:.6g}, root={self.root:.4g}, {asked})"
         )
-
-
-def _numbers(values: np.ndarray) -> list[float | None]:
-    return [None if np.isnan(value) else float(value) for value in values]

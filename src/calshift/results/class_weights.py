@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calshift.checks import checked_level
+from calshift.conversion import plain
 from calshift.errors import InvalidInput
 from calshift.frozen import Frozen
 from calshift.wording import noted
@@ -100,17 +101,17 @@ class ClassWeights(Frozen):
         """Plain numbers, None in the place of NaN and infinity."""
         return {
             "method": self.method,
-            "values": _plain(self.values),
-            "values_error": _plain(self.values_error),
-            "prior_source": _plain(self.prior_source),
-            "prior_target": _plain(self.prior_target),
-            "standard_error": _plain(self.standard_error),
-            "covariance": _plain(self.covariance),
+            "values": plain(self.values),
+            "values_error": plain(self.values_error),
+            "prior_source": plain(self.prior_source),
+            "prior_target": plain(self.prior_target),
+            "standard_error": plain(self.standard_error),
+            "covariance": plain(self.covariance),
             "ess": self.ess,
             "converged": self.converged,
             "iterations": self.iterations,
-            "condition_number": _plain(self.condition_number),
-            "smallest_singular_value": _plain(self.smallest_singular_value),
+            "condition_number": plain(self.condition_number),
+            "smallest_singular_value": plain(self.smallest_singular_value),
             "untrusted": {str(c): reason for c, reason in self.untrusted.items()},
             "warnings": list(self.warnings),
         }
@@ -140,10 +141,3 @@ class ClassWeights(Frozen):
             return f"{shares} {'':>7} {'unseen':>8}"
         line = f"{shares} {share_error:>7} {self.values[c]:>8.4g} {value_error:>7}"
         return (line + (f"  ! {reason}" if reason else "")).rstrip()
-
-
-def _plain(value: Any) -> Any:
-    """Lists and floats for JSON, which knows neither NaN nor infinity."""
-    if value is None or isinstance(value, float):
-        return value if value is not None and np.isfinite(value) else None
-    return [_plain(item if isinstance(item, np.ndarray) else float(item)) for item in value]

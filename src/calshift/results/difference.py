@@ -40,9 +40,7 @@ class Difference(Frozen):
     @property
     def standard_error(self) -> float:
         """Of the difference of the p-th powers."""
-        one, two = self.a.standard_error, self.b.standard_error
-        square = one**2 + two**2 - 2 * self.correlation * one * two
-        return float(np.sqrt(max(square, 0.0)))
+        return self._length(self.a.standard_error, self.b.standard_error)
 
     def confidence_interval(
         self, level: float = 0.95, *, root: bool = False
@@ -66,6 +64,7 @@ class Difference(Frozen):
         return a - b - down, a - b + up
 
     def _length(self, one: float, two: float) -> float:
+        """Of the difference of two such lengths with that correlation."""
         square = one**2 + two**2 - 2 * self.correlation * one * two
         return float(np.sqrt(max(square, 0.0)))
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calshift.conversion import plain
 from calshift.frozen import Frozen
 from calshift.wording import noted
 
@@ -110,13 +111,13 @@ class LabelShiftCheck(Frozen):
             "verdict": self.verdict,
             "n_source": self.n_source,
             "n_target": self.n_target,
-            "residuals": [_numbers(cells) for cells in self.residuals],
+            "residuals": plain(self.residuals),
             "by_class": [
                 {
                     "predicted": line.name,
-                    "expected": _number(line.expected),
-                    "observed": _number(line.observed),
-                    "residual": _number(line.residual),
+                    "expected": plain(line.expected),
+                    "observed": plain(line.observed),
+                    "residual": plain(line.residual),
                 }
                 for line in self.by_class
             ],
@@ -173,11 +174,3 @@ class LabelShiftCheck(Frozen):
 
 def _signed(value: float) -> str:
     return "    ." if np.isnan(value) else f"{value:>+5.1f}"
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _numbers(values: np.ndarray) -> list[float | None]:
-    return [_number(value) for value in values]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calshift.conversion import plain
 from calshift.frozen import Frozen
 from calshift.wording import noted
 
@@ -86,8 +87,8 @@ class AlgorithmVariance(Frozen):
             "norm": self.norm,
             "n_source": self.n_source,
             "n_target": self.n_target,
-            "per_class": _numbers(self.per_class),
-            "corrected_per_class": _numbers(self.corrected_per_class),
+            "per_class": plain(self.per_class),
+            "corrected_per_class": plain(self.corrected_per_class),
             "classes": None if self.classes is None else [str(name) for name in self.classes],
             "class_weights": None if self.class_weights is None else self.class_weights.to_dict(),
             "stratified": self.stratified,
@@ -136,9 +137,3 @@ def _line(name: str, variance: float) -> str:
 
 def _short(variance: float) -> str:
     return "unseen" if np.isnan(variance) else f"{variance:.3g}"
-
-
-def _numbers(values: np.ndarray | None) -> list[float | None] | None:
-    if values is None:
-        return None
-    return [None if np.isnan(value) else float(value) for value in values]
