@@ -12,7 +12,7 @@ import pytest
 import calshift
 from calshift import Predictions, check_label_shift
 from calshift.assumptions import label_shift_check
-from calshift.cells import cells_of, gathered, joined
+from calshift.confidence import cells_of, gathered, joined
 from calshift.engines import Arrays
 
 GAUSSIAN = calshift.simulate.GaussianSimulation(n_classes=4, dimensions=3)

@@ -43,7 +43,7 @@ ORDER = (
     "mixture",
     "shrinkage",
     "weights",
-    "cells",
+    "confidence",
     "overidentification",
     "assumptions",
     "options",

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from calshift.cells import cells_of, gathered, joined
 from calshift.checks import checked_level, checked_whole
+from calshift.confidence import cells_of, gathered, joined
 from calshift.engines import Arrays
 from calshift.errors import InvalidInput
 from calshift.overidentification import Fit, Tables, fitted, label_shift_fit, p_value

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.cells import gathered, joined
+from calshift.confidence import gathered, joined
 
 STEPS = 2  # of least squares, each with the noise of the shares before
 RIDGE = 1e-12  # on a matrix of unit diagonal: classes that are not told apart share their mass
