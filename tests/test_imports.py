@@ -58,6 +58,7 @@ ORDER = (
     "comparison",
     "curves",
     "objections",
+    "answers",
     "api",
     "resampling",
     "simulate",

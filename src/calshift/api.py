@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calshift.algorithm1 import event_variances
+from calshift.answers import added_variances, labelled_result, shifted_result
 from calshift.assumptions import label_shift_check
 from calshift.binning import BinEdges, find_edges
 from calshift.bootstrap import Bootstrap, Progress
@@ -18,10 +19,9 @@ from calshift.engines import Arrays
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.estimation import Estimation
 from calshift.estimators import from_statistics, shifted_square
-from calshift.events import Events, binned_events, events_of
+from calshift.events import binned_events, events_of
 from calshift.gaps import spread_of
-from calshift.inference import estimated, labelled
-from calshift.objections import objections
+from calshift.inference import estimated
 from calshift.options import Options
 from calshift.predictions import Predictions, as_pair, as_predictions, as_source
 from calshift.results import (
@@ -118,7 +118,9 @@ def calibration_error(
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
     draws = Bootstrap(n_boot, rng, n_jobs, progress, stratified)
     sample = as_predictions(p, y, labelled=True)
-    return _labelled(sample, events_of(kind, sample), options, np.ones(sample.n_classes), draws)
+    return labelled_result(
+        sample, events_of(kind, sample), options, np.ones(sample.n_classes), draws
+    )
 
 
 def target_calibration_error(
@@ -184,11 +186,11 @@ def target_calibration_error(
     source, target = as_pair(p_source, y_source, p_target)
     events = events_of(kind, source)
     found, class_weights = estimated(source, target, events, options, weights, draws)
-    before = _labelled(source, events, options, 0 * class_weights.values + 1, None)
+    before = labelled_result(source, events, options, 0 * class_weights.values + 1, None)
     sizes = (source.size, target.size)
     assumption = label_shift_check(source, target, CHECK_LEVEL, CHECK_DRAWS, 0) if check else None
     _announce(class_weights, assumption)
-    return _shifted(
+    return shifted_result(
         found, events, options, class_weights, sizes, before, source.classes, assumption
     )
 
@@ -240,7 +242,7 @@ def target_calibration_error_from(
         values, joined = from_statistics(statistics, w, options.norm, estimator == "debiased")
     sizes = (statistics.size_source, statistics.size_target)
     found = Estimation(values, joined)
-    return _shifted(found, events, options, class_weights, sizes)
+    return shifted_result(found, events, options, class_weights, sizes)
 
 
 def label_shift_weights(
@@ -469,7 +471,7 @@ def variance_algorithm1(
         warnings=() if class_weights is None else class_weights.warnings,
         merged_bins=joined,
         classes=source.classes,
-        **_added(found, events, w),
+        **added_variances(found, events, w),
     )
 
 
@@ -591,86 +593,6 @@ def _with_weights(
         msg = f"{asked} a p_target: the error with labels on the source has no shift"
         raise InvalidInput(msg)
     return as_source(p_source, y_source), None, None
-
-
-def _added(found: np.ndarray, events: Events, w: np.ndarray) -> dict[str, Any]:
-    """Variances of each event and of their mean, as if the events were independent."""
-    classwise = events.kind == "classwise"
-    if classwise:
-        found = np.where(np.isnan(w), np.nan, found)
-    kept = int((~np.isnan(found[0])).sum())
-    means = [float(np.nansum(values)) / kept**2 for values in found]
-    shifted = len(found) == 2
-    return {
-        "kind": events.kind,
-        "variance": means[0],
-        "per_class": found[0] if classwise else None,
-        "corrected": means[1] if shifted else None,
-        "corrected_per_class": found[1] if shifted and classwise else None,
-    }
-
-
-def _labelled(
-    sample: Predictions,
-    events: Events,
-    options: Options,
-    ones: np.ndarray,
-    draws: Bootstrap | None,
-) -> CalibrationErrorResult:
-    """The error with labels; a class with NaN in the place of a one is left out."""
-    found = labelled(sample, events, options, ones, draws)
-    return CalibrationErrorResult(
-        n_source=sample.size,
-        classes=sample.classes,
-        **_averaged(found, events, options, None, None),
-    )
-
-
-def _shifted(
-    found: Estimation,
-    events: Events,
-    options: Options,
-    class_weights: ClassWeights,
-    sizes: tuple[float, float],
-    source: CalibrationErrorResult | None = None,
-    classes: tuple[Any, ...] | None = None,
-    assumption: LabelShiftCheck | None = None,
-) -> CalibrationErrorResult:
-    """The error without labels."""
-    return CalibrationErrorResult(
-        n_source=sizes[0],
-        n_target=sizes[1],
-        class_weights=class_weights,
-        source=source,
-        assumption=assumption,
-        classes=classes,
-        **_averaged(found, events, options, class_weights, assumption),
-    )
-
-
-def _averaged(
-    found: Estimation,
-    events: Events,
-    options: Options,
-    class_weights: ClassWeights | None,
-    assumption: LabelShiftCheck | None,
-) -> dict[str, Any]:
-    """The mean over the events not left out, and what was asked."""
-    notes, trusted = objections(class_weights, assumption, found.thin, found.lonely)
-    classwise = events.kind == "classwise"
-    return {
-        "estimate": float(np.nanmean(found.values)),
-        "per_class": found.values if classwise else None,
-        "kind": events.kind,
-        "norm": options.norm,
-        "estimator": options.estimator,
-        "merged_bins": found.joined,
-        "warnings": notes,
-        "trusted": trusted,
-        "law": found.law,
-        "class_law": found.event_laws if classwise else None,
-        "moves": found.moves,
-    }
 
 
 def _class_counts(statistics: ShiftStatistics) -> np.ndarray:

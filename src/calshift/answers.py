@@ -1,0 +1,99 @@
+"""What was found, put into results.
+
+The mean over the events not left out, the classes beside it, and what a statistician would object.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calshift.bootstrap import Bootstrap
+from calshift.estimation import Estimation
+from calshift.events import Events
+from calshift.inference import labelled
+from calshift.objections import objections
+from calshift.options import Options
+from calshift.predictions import Predictions
+from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck
+
+
+def labelled_result(
+    sample: Predictions,
+    events: Events,
+    options: Options,
+    ones: np.ndarray,
+    draws: Bootstrap | None,
+) -> CalibrationErrorResult:
+    """The error with labels; a class with NaN in the place of a one is left out."""
+    found = labelled(sample, events, options, ones, draws)
+    return CalibrationErrorResult(
+        n_source=sample.size,
+        classes=sample.classes,
+        **_averaged(found, events, options, None, None),
+    )
+
+
+def shifted_result(
+    found: Estimation,
+    events: Events,
+    options: Options,
+    class_weights: ClassWeights,
+    sizes: tuple[float, float],
+    source: CalibrationErrorResult | None = None,
+    classes: tuple[Any, ...] | None = None,
+    assumption: LabelShiftCheck | None = None,
+) -> CalibrationErrorResult:
+    """The error without labels."""
+    return CalibrationErrorResult(
+        n_source=sizes[0],
+        n_target=sizes[1],
+        class_weights=class_weights,
+        source=source,
+        assumption=assumption,
+        classes=classes,
+        **_averaged(found, events, options, class_weights, assumption),
+    )
+
+
+def _averaged(
+    found: Estimation,
+    events: Events,
+    options: Options,
+    class_weights: ClassWeights | None,
+    assumption: LabelShiftCheck | None,
+) -> dict[str, Any]:
+    """The mean over the events not left out, and what was asked."""
+    notes, trusted = objections(class_weights, assumption, found.thin, found.lonely)
+    classwise = events.kind == "classwise"
+    return {
+        "estimate": float(np.nanmean(found.values)),
+        "per_class": found.values if classwise else None,
+        "kind": events.kind,
+        "norm": options.norm,
+        "estimator": options.estimator,
+        "merged_bins": found.joined,
+        "warnings": notes,
+        "trusted": trusted,
+        "law": found.law,
+        "class_law": found.event_laws if classwise else None,
+        "moves": found.moves,
+    }
+
+
+def added_variances(found: np.ndarray, events: Events, w: np.ndarray) -> dict[str, Any]:
+    """Variances of each event and of their mean, as if the events were independent."""
+    classwise = events.kind == "classwise"
+    if classwise:
+        found = np.where(np.isnan(w), np.nan, found)
+    kept = int((~np.isnan(found[0])).sum())
+    means = [float(np.nansum(values)) / kept**2 for values in found]
+    shifted = len(found) == 2
+    return {
+        "kind": events.kind,
+        "variance": means[0],
+        "per_class": found[0] if classwise else None,
+        "corrected": means[1] if shifted else None,
+        "corrected_per_class": found[1] if shifted and classwise else None,
+    }
