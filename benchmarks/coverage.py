@@ -3,7 +3,8 @@
     python benchmarks/coverage.py run [--draws 1000] [--jobs 2]
     python benchmarks/coverage.py table
 
-A cell once finished is kept: the run can be stopped and taken up again.
+A cell once finished is kept: the run can be stopped and taken up again. What is kept of a draw are
+the moments of its laws, from which `table` makes the intervals.
 
 72 cells (benchmarks/coverage_design.py) of Gaussian simulations: classes, n : m, imbalance of the
 target, temperature of the model (1: calibrated on the source), weights. Squared error and mean
@@ -12,7 +13,8 @@ interval of its coverage misses 93-97% (93-98.5% where the truth is 0); for L1, 
 made of bounds, when it covers less than 93% by that measure. bias: of the estimate, in standard
 deviations; se: standard error over standard deviation; above, below: the share of intervals that
 lie wholly above or below the truth. absent: classes that the source lacks on average, about which
-nothing can be known. Set OPENBLAS_NUM_THREADS=1: work is spread over processes.
+nothing can be known; trusted: the share of draws whose result does not say that it cannot be.
+Set OPENBLAS_NUM_THREADS=1: work is spread over processes.
 """
 
 from __future__ import annotations
@@ -34,15 +36,17 @@ import calshift
 from calshift.bootstrap import Bootstrap
 from calshift.events import events_of
 from calshift.inference import estimated
+from calshift.objections import objections
 from calshift.options import Options
 from calshift.predictions import as_pair
+from calshift.results import AbsoluteLaw, Law, SquareLaw
 
 KEPT = Path(os.environ.get("CALSHIFT_CACHE", Path(__file__).parent / "cache")) / "coverage"
 LARGE, LARGE_DRAWS = 50_000, 0.4  # share of the draws where a sample is that large
 
 
-def intervals(case: tuple[Cell, int]) -> list[float]:
-    """Ends, estimate and standard error for L2, then for L1; classes absent from the source."""
+def moments(case: tuple[Cell, int]) -> list[float]:
+    """What the laws of both errors are made of; classes absent from the source, and trust."""
     cell, seed = case
     warnings.simplefilter("ignore", calshift.UnreliableWeights)
     simulation = cell.simulation()
@@ -54,14 +58,18 @@ def intervals(case: tuple[Cell, int]) -> list[float]:
     source, target = as_pair(p, y, q)
     options = Options("classwise", 1, "debiased", "auto", "mass", None, "auto", "influence")
     nothing = Bootstrap(20, None, 1, None)
-    found, used = estimated(
-        source, target, events_of("classwise", source), options, weights, nothing
-    )
-    law = found.law
-    square = law.square
-    first = [*square.interval(0.95), square.plug - square.bias, square.standard_error]
-    second = [*law.interval(0.95), np.nanmean(found.values), law.standard_error]
-    return [float(v) for v in (*first, *second, np.isnan(used.values).sum())]
+    events = events_of("classwise", source)
+    found, used = estimated(source, target, events, options, weights, nothing)
+    law, (_, trusted) = found.law, objections(used, None, found.thin, found.lonely)
+    square = [law.square.plug, law.square.bias, law.square.first, law.square.second]
+    absolute = [law.estimate, law.least, law.variance]
+    return [float(v) for v in (*square, *absolute, np.isnan(used.values).sum(), trusted)]
+
+
+def laws(found: np.ndarray) -> tuple[SquareLaw, AbsoluteLaw]:
+    """Of all draws of a cell at once."""
+    square = SquareLaw(*found[:, :4].T)
+    return square, AbsoluteLaw(*found[:, 4:7].T, square)
 
 
 def truth(cell: Cell) -> tuple[float, float]:
@@ -87,7 +95,7 @@ def run(draws: int, jobs: int) -> None:
             if path.exists() and len(np.load(path)) >= many:
                 continue
             cases = [(cell, seed) for seed in range(many)]
-            found = np.array(list(pool.map(intervals, cases, chunksize=4)))
+            found = np.array(list(pool.map(moments, cases, chunksize=4)))
             np.save(path, found)
             print(f"{k}/{len(todo)}", *row(cell), flush=True, file=sys.stderr)
 
@@ -98,22 +106,23 @@ def row(cell: Cell) -> list[str]:
     asked = [cell.classes, f"{cell.n}:{cell.m}", shift, cell.temperature, cell.weights]
     path = KEPT / f"{cell.name}.npy"
     if not path.exists():
-        return [*map(str, asked), *["-"] * 12]
-    found, (square, absolute) = np.load(path), truth(cell)
-    first, second = (
-        judged(found[:, 4 * k : 4 * k + 4], t, k) for k, t in ((0, square), (1, absolute))
-    )
-    absent = f"{found[:, 8].mean():.1f}"
-    return [*map(str, asked), absent, str(len(found)), *first, *second]
+        return [*map(str, asked), *["-"] * 13]
+    found, true = np.load(path), truth(cell)
+    square, absolute = laws(found)
+    first = judged(square, square.plug - square.bias, true[0], lower_only=False)
+    second = judged(absolute, absolute.estimate, true[1], lower_only=True)
+    absent, trusted = found[:, 7:].mean(axis=0)
+    return [*map(str, asked), f"{absent:.1f}", f"{trusted:.2f}", str(len(found)), *first, *second]
 
 
-def judged(found: np.ndarray, true: float, k: int) -> list[str]:
+def judged(law: Law, estimate: np.ndarray, true: float, lower_only: bool) -> list[str]:
     """Truth, coverage and whether it fails, misses on either side, bias, standard error."""
-    low, high, estimate, error = found.T
+    low, high = law.interval(0.95)
+    error = law.standard_error
     true = 0.0 if abs(true) < 1e-12 else true
     hit = (low <= true) & (true <= high)
     spread = estimate.std()
-    fails = failed(int(hit.sum()), len(hit), most=0.985 if true == 0 else 0.97, lower_only=k == 1)
+    fails = failed(int(hit.sum()), len(hit), 0.985 if true == 0 else 0.97, lower_only)
     return [
         f"{true:.3g}",
         f"{hit.mean():.3f}{' FAILS' if fails else ''}",
@@ -141,10 +150,10 @@ def main() -> None:
     if arguments.what == "run":
         run(arguments.draws, arguments.jobs)
     judged_names = ["truth", "covers", "above/below", "bias", "se"]
-    head: list[Any] = ["K", "n:m", "IF", "T", "weights", "absent", "draws"]
+    head: list[Any] = ["K", "n:m", "IF", "T", "weights", "absent", "trusted", "draws"]
     head += [f"L2 {name}" for name in judged_names] + [f"L1 {name}" for name in judged_names]
     rows = [row(cell) for cell in cells()]
-    for name, at in (("L2", 8), ("L1", 13)):
+    for name, at in (("L2", 9), ("L1", 14)):
         fails = sum("FAILS" in line[at] for line in rows)
         print(f"{name}: {fails} of {sum(line[at] != '-' for line in rows)} cells fail")
     write_table("coverage", __doc__, head, rows)
