@@ -17,8 +17,8 @@ LEAST_TARGET = 2.0
 
 
 def planned_hats(n: float) -> int:
-    """How many hats a source of n rows carries."""
-    planned = round(float(HATS_SCALE * n**HATS_POWER))
+    """How many hats a source of n rows carries: an odd number, with one in the middle."""
+    planned = 2 * round(float(HATS_SCALE * n**HATS_POWER - 1) / 2) + 1
     return min(max(LEAST_HATS, planned), FINE_BINS)
 
 
@@ -32,15 +32,32 @@ def positions(target_count: np.ndarray, target_score: np.ndarray) -> np.ndarray:
 def knots(
     t: np.ndarray, source_count: np.ndarray, target_count: np.ndarray, hats: int
 ) -> np.ndarray:
-    """Bins at which the knots stand: even steps in t, longer where either sample is thin."""
+    """Bins at which the knots stand: even steps in t, longer where either sample is thin.
+
+    From the middle outwards, so that scores read from the other end (1 - p) have the same knots.
+    """
     few = len(t) <= hats  # a handful of distinct scores: each is its own knot
     step = 0.0 if few else (t[-1] - t[0]) / (hats - 1) * (1 - 1e-9)
     least = 2.0 if few else LEAST_SOURCE
-    source_upto, target_upto = np.cumsum(source_count), np.cumsum(target_count)
+    middle = int(np.argmin(np.abs(t - (t[0] + t[-1]) / 2)))
+    upto = np.cumsum([source_count, target_count], axis=1)
+    before = upto - [source_count, target_count]
+    right = _outwards(t[middle:], (upto[:, middle:] - upto[:, [middle]]), step, least)
+    left = _outwards(-t[middle::-1], before[:, [middle]] - before[:, middle::-1], step, least)
+    chosen = np.concatenate([middle - left[:0:-1], middle + right])
+    if len(left) == 1:  # nothing stands on that side: the middle one moves to the end
+        chosen[0] = 0
+    if len(right) == 1 and len(left) > 1:
+        chosen[-1] = len(t) - 1
+    return chosen
+
+
+def _outwards(t: np.ndarray, rows: np.ndarray, step: float, least: float) -> np.ndarray:
+    """Knots from the first bin to the last; rows of either sample up to each bin."""
 
     def apart(a: int, b: int, distance: float) -> bool:
-        enough = source_upto[b] - source_upto[a] >= least
-        enough &= target_upto[b] - target_upto[a] >= LEAST_TARGET
+        source, target = rows[:, b] - rows[:, a]
+        enough = source >= least and target >= LEAST_TARGET
         return bool(enough and t[b] - t[a] >= distance and t[b] > t[a])
 
     last, chosen = len(t) - 1, [0]

@@ -114,10 +114,13 @@ def fine_edges(score: np.ndarray, weight: np.ndarray | None, bins: int) -> np.nd
     alone starves the many scores near 0.
     """
     order, upto = _sorted(score, weight)
-    t = (upto / upto[-1] + unit_arcsin(order)) / 2
+    last = np.append(order[1:] > order[:-1], True)  # of the rows of one score
+    value, upto = order[last], upto[last]
+    rank = (upto - np.diff(upto, prepend=0.0) / 2) / upto[-1]
+    t = (rank + unit_arcsin(value)) / 2
     first = np.searchsorted(t, np.arange(1, bins) / bins, side="left")
-    edges = np.unique(order[first[first < len(order)]])
-    return np.asarray(edges[edges > order[0]])
+    first = np.unique(first[(first > 0) & (first < len(value))])
+    return np.asarray((value[first - 1] + value[first]) / 2)  # halfway: 1 - p has the same bins
 
 
 def _sorted(score: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

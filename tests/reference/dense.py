@@ -135,26 +135,34 @@ class Law:
         return np.sqrt(max(self.V1 - 4 * self.T, 0) + 2 * self.T)
 
     def interval(self, level):
-        """{t >= 0 : tail <= F(plug / kap; df = bias / kap, noncentrality t / kap) <= 1 - tail}.
+        """{t >= 0 : P(|root of a plug-in - mean root| >= that of the one found | t) >= 1 - level}.
 
-        The upper end is that of a plug-in of no less than its bias: not below an estimate of 0.
+        Roots of plug-ins below the bias count as the root of the bias, the one found included. A
+        plug-in over kap is noncentral chi-square, df = bias / kap, noncentrality t / kap.
         """
-        tail = (1 - level) / 2
-        low, high = max(self.plug, 0.0), max(self.plug, self.bias)
-        return self._solved(low, 1 - tail), self._solved(high, tail)
-
-    def _solved(self, plug, probability):
-        kap = (self.V1 / 4 + self.T / 4) / (plug + self.bias / 4)
-
-        def below(t):
-            return stats.ncx2.cdf(plug / kap, self.bias / kap, t / kap)
-
-        if stats.chi2.cdf(plug / kap, self.bias / kap) <= probability:
-            return 0.0
+        plug = max(self.plug, self.bias)
+        found = plug - self.bias
+        if self.doubt(plug, 0.0) >= 1 - level:
+            low = 0.0
+        else:
+            low = optimize.brentq(
+                lambda t: self.doubt(plug, t) - (1 - level), 0.0, found, xtol=1e-15
+            )
         high = plug + self.bias
-        while below(high) > probability:
+        while self.doubt(plug, high) >= 1 - level:
             high *= 2
-        return optimize.brentq(lambda t: below(t) - probability, 1e-9 * high, high, xtol=1e-15)
+        high = optimize.brentq(lambda t: self.doubt(plug, t) - (1 - level), found, high, xtol=1e-15)
+        return low, high
+
+    def doubt(self, plug, t):
+        """Two tails, of which the lower is all or nothing at the bias."""
+        kap = (self.V1 / 4 + self.T / 4) / (self.plug + self.bias / 4)
+        law = stats.ncx2(self.bias / kap, t / kap) if t > 0 else stats.chi2(self.bias / kap)
+        mean, root, least = (np.sqrt(v / kap) for v in (t + self.bias, plug, self.bias))
+        if root >= mean:
+            other = 2 * mean - root
+            return law.sf(root**2) + (law.cdf(other**2) if other >= least else 0.0)
+        return law.cdf(root**2) + law.sf((2 * mean - root) ** 2)
 
 
 def square_law(events, y, labelled=False, stratified=False):

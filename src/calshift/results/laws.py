@@ -5,7 +5,7 @@ Arrays throughout: one law serves a whole error and every class of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,38 +54,49 @@ class SquareLaw(Frozen):
         return np.asarray(np.sqrt(np.maximum(self.first - 4 * self.second, 0.0) + 2 * self.second))
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """The errors t >= 0 under which the plug-in found lies between the tails.
+        """The errors t >= 0 that the plug-in found does not contradict at this level.
 
-        The upper end is at least that of an estimate of 0: a plug-in below its expected noise is
-        luck, not a proof that there is no error.
+        A plug-in below its expected noise counts as just that: luck, no proof of an error of 0.
         """
-        tail = (1 - level) / 2
-        at_least = replace(self, plug=np.maximum(self.plug, self.bias))
-        return self._solved(1 - tail), at_least._solved(tail)
+        doubt, zero = 1 - level, np.zeros_like(self.plug)
+        found = np.maximum(self.plug - self.bias, 0.0)
+        far = np.asarray(self.plug + self.bias) + 1e-300
+        while (near := self._agreement(far) >= doubt).any():
+            far = np.where(near, 2 * far, far)
+        low = self._between(zero, found, doubt)
+        return np.where(self._agreement(zero) >= doubt, 0.0, low), self._between(far, found, doubt)
 
-    def _solved(self, probability: float) -> np.ndarray:
-        """The t >= 0 with P(plug-in below the one found | t) = probability, 0 if there is none."""
-        low, high = np.zeros_like(self.plug), np.asarray(self.plug + self.bias) + 1e-300
-        while (short := self._below(high) > probability).any():
-            high = np.where(short, 2 * high, high)
+    def _between(self, outside: np.ndarray, inside: np.ndarray, least: float) -> np.ndarray:
+        """Where on the way from outside the agreement reaches so much."""
         for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            above = self._below(middle) > probability
-            low, high = np.where(above, middle, low), np.where(above, high, middle)
-        return np.asarray(np.where(self._below(np.zeros_like(low)) > probability, high, 0.0))
+            middle = (outside + inside) / 2
+            agrees = self._agreement(middle) >= least
+            outside, inside = np.where(agrees, outside, middle), np.where(agrees, middle, inside)
+        return np.asarray(inside)
 
-    def _below(self, t: np.ndarray) -> np.ndarray:
-        """P(plug-in below the one found | error t)."""
+    def _agreement(self, t: np.ndarray) -> np.ndarray:
+        """P(a plug-in as far from its mean as the one found, or farther | error t).
+
+        Far on the scale of roots, on which the spread is nearly the same for all t. Nothing counts
+        as below the bias: so no plug-in is too low for a small t, and all doubt is about too high.
+        """
+        mean, least = np.sqrt(t + self.bias), np.sqrt(self.bias)
+        away = np.abs(np.sqrt(np.maximum(self.plug, self.bias)) - mean)
+        too_low = np.where(mean - away >= least, self._below((mean - away) ** 2, t), 0.0)
+        return np.asarray(too_low + 1 - self._below((mean + away) ** 2, t))
+
+    def _below(self, plug: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """P(plug-in below that | error t)."""
         from scipy.special import chndtr, ndtr  # late: importing calshift must be fast
 
         variance, size = (self.first + self.second) / 4, self.plug + self.bias / 4
         sure = (variance <= 0) | (size <= 0)  # no noise was found: the plug-in is the error
         scale = np.where(sure, 1.0, variance) / np.where(sure, 1.0, size)
-        x, df, shift = self.plug / scale, self.bias / scale, t / scale
+        x, df, shift = plug / scale, self.bias / scale, t / scale
         far = shift > FAR
         normal = ndtr((x - df - shift) / np.sqrt(2 * df + 4 * shift + 1e-300))
         exact = chndtr(x, np.maximum(df, 1e-12), np.where(far, 0.0, shift))
-        return np.asarray(np.where(sure, (t <= self.plug) * 1.0, np.where(far, normal, exact)))
+        return np.asarray(np.where(sure, (t <= plug) * 1.0, np.where(far, normal, exact)))
 
 
 @dataclass(frozen=True, eq=False)
