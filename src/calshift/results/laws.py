@@ -80,10 +80,11 @@ class SquareLaw(Frozen):
         Far on the scale of roots, on which the spread is nearly the same for all t. Nothing counts
         as below the bias: so no plug-in is too low for a small t, and all doubt is about too high.
         """
-        mean, least = np.sqrt(t + self.bias), np.sqrt(self.bias)
-        away = np.abs(np.sqrt(np.maximum(self.plug, self.bias)) - mean)
-        too_low = np.where(mean - away >= least, self._below((mean - away) ** 2, t), 0.0)
-        return np.asarray(too_low + 1 - self._below((mean + away) ** 2, t))
+        least, root = np.sqrt(self.bias), np.sqrt(np.maximum(self.plug, self.bias))
+        other = 2 * np.sqrt(t + self.bias) - root  # as far from the mean, on the other side
+        low, high = np.minimum(root, other), np.maximum(root, other)
+        too_low = np.where(low >= least, self._below(low**2, t), 0.0)
+        return np.asarray(too_low + 1 - self._below(high**2, t))
 
     def _below(self, plug: np.ndarray, t: np.ndarray) -> np.ndarray:
         """P(plug-in below that | error t)."""
