@@ -69,7 +69,9 @@ def test_intervals_are_normal_within_bounds_and_nest(weights):
 
 
 def test_weights_that_were_given_have_no_interval():
-    given = calshift.weights_from_labels([0, 1, 1], [0, 0, 1])
+    p = np.array([[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
+    found = calshift.target_calibration_error(p, [0, 1, 1], p, weights=[1.0, 1.0], check=False)
+    given = found.class_weights
     assert given.standard_error is None
     with pytest.raises(calshift.InvalidInput, match="no standard errors"):
         given.confidence_interval()

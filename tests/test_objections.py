@@ -100,3 +100,32 @@ def test_an_error_that_rests_on_few_source_rows_is_said():
         p, y, p, weights=[1, 1], check=False
     )  # the same rows on both sides
     assert not any("hardly a row" in note for note in well.warnings)
+
+
+def test_a_source_without_the_main_class_is_not_trusted():
+    """Weights of the classes seen know nothing of it; predictions do."""
+    simulation = GaussianSimulation(n_classes=3, spread=3.0, seed=2)
+    p, y = simulation.source(1500, rng=1)
+    kept = y < 2
+    with pytest.warns(calshift.UnreliableWeights, match="the source lacks class 2"):
+        result = calshift.target_calibration_error(p[kept], y[kept], p[y == 2], check=False)
+    assert result.class_weights.unseen_share > 0.5
+    assert not result.trusted
+
+
+def test_an_assumption_that_cannot_be_tested_is_said():
+    simulation = GaussianSimulation(n_classes=3, seed=1)
+    p, y = simulation.source(1500, rng=1)
+    q, _ = simulation.target(1500, rng=2)
+    result = calshift.target_calibration_error(p, y, np.eye(3)[q.argmax(axis=1)])
+    assert result.assumption.p_value is None
+    assert any("could not be tested" in note for note in result.warnings)
+    assert "could not be tested" in str(result)
+
+
+def test_few_rows_a_class_are_said():
+    simulation = GaussianSimulation(n_classes=20, dimensions=10, seed=1)
+    p, y = simulation.source(240, rng=1)
+    for options, said in (({}, True), ({"kind": "top-label"}, False)):
+        notes = calshift.calibration_error(p, y, **options).warnings
+        assert any("12 source rows a class are few" in note for note in notes) == said

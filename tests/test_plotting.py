@@ -89,7 +89,9 @@ def test_doubted_and_missing_classes_look_different(sample):
 
 
 def test_given_weights_have_no_interval():
-    weights = calshift.weights_from_labels([0, 0, 1], [0, 1, 1])
+    p = np.array([[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
+    found = calshift.target_calibration_error(p, [0, 1, 1], p, weights=[1.0, 1.0], check=False)
+    weights = found.class_weights
     labels = [text.get_text() for text in weights.plot().get_legend().get_texts()]
     assert labels == ["weight"]
     with pytest.raises(calshift.InvalidInput, match="ClassWeights"):

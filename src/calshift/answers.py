@@ -31,7 +31,7 @@ def labelled_result(
     return CalibrationErrorResult(
         n_source=sample.size,
         classes=sample.classes,
-        **_averaged(found, events, options, None, None),
+        **_averaged(found, events, options, sample.size),
     )
 
 
@@ -53,7 +53,7 @@ def shifted_result(
         source=source,
         assumption=assumption,
         classes=classes,
-        **_averaged(found, events, options, class_weights, assumption),
+        **_averaged(found, events, options, sizes[0], class_weights, assumption),
     )
 
 
@@ -61,12 +61,14 @@ def _averaged(
     found: Estimation,
     events: Events,
     options: Options,
-    class_weights: ClassWeights | None,
-    assumption: LabelShiftCheck | None,
+    n: float,
+    class_weights: ClassWeights | None = None,
+    assumption: LabelShiftCheck | None = None,
 ) -> dict[str, Any]:
     """The mean over the events not left out, and what was asked."""
-    notes, trusted = objections(class_weights, assumption, found.thin, found.lonely)
     classwise = events.kind == "classwise"
+    each = n / (~np.isnan(found.values)).sum() if classwise else np.inf
+    notes, trusted = objections(class_weights, assumption, found.thin, found.lonely, each)
     return {
         "estimate": float(np.nanmean(found.values)),
         "per_class": found.values if classwise else None,

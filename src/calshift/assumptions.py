@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift.checks import checked_level, checked_whole
+from calshift.checks import checked_generator, checked_level, checked_whole
 from calshift.confidence import cells_of, gathered, joined
 from calshift.engines import Arrays
 from calshift.errors import InvalidInput
@@ -30,7 +30,7 @@ def label_shift_check(
 ) -> LabelShiftCheck:
     """Test whether the target's cells are a mixture of the source's classes."""
     wanted = _checked_draws(level, n_boot)
-    rng = np.random.default_rng(rng)
+    rng = checked_generator(rng)
     counts, groups = source.class_counts, 4 if source.n_classes <= QUARTERED else 2
     about: dict[str, Any] = {
         "level": float(level),

@@ -1,6 +1,7 @@
 """The bootstrap: both samples drawn again, weights refitted, everything recomputed.
 
-Each row is counted Poisson(1) times (Poisson of its sample weight), or drawn within its class where
+Each row is counted Poisson(1) times (Poisson of its sample weight; that weight times Poisson(1) if
+it is below 1), or drawn within its class where
 class counts were fixed. Every draw has a seed of its own, so that the draws are the same for any
 number of processes.
 """
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift.checks import checked_whole
+from calshift.checks import checked_generator, checked_whole
 from calshift.errors import InvalidInput
 from calshift.predictions import Predictions
 from calshift.results import DrawsLaw
@@ -37,8 +38,9 @@ class Bootstrap:
     stratified: bool = False
 
     def __post_init__(self) -> None:
-        checked_whole(self.draws, "n_boot", LEAST_DRAWS)
-        checked_whole(self.jobs, "n_jobs", 1)
+        object.__setattr__(self, "draws", checked_whole(self.draws, "n_boot", LEAST_DRAWS))
+        object.__setattr__(self, "jobs", checked_whole(self.jobs, "n_jobs", 1))
+        checked_generator(self.rng)
         if self.progress is not None and not callable(self.progress):
             msg = f"progress must be callable with (done, total); got {self.progress!r}"
             raise InvalidInput(msg)
@@ -48,7 +50,7 @@ class Bootstrap:
     ) -> tuple[DrawsLaw, DrawsLaw]:
         """Of the mean over the events, and of each event (those with a value)."""
         kept = ~np.isnan(values)
-        found = np.array(list(self._drawn(recipe, source, target)))[:, kept]
+        found = np.array(list(self._drawn(recipe, source, target, len(values))))[:, kept]
         lost = np.isnan(found).all(axis=1)
         if lost.mean() > LOST:
             msg = (
@@ -60,10 +62,10 @@ class Bootstrap:
         return DrawsLaw(np.mean(values[kept]), mean), DrawsLaw(values[kept], found)
 
     def _drawn(
-        self, recipe: Recipe, source: Predictions, target: Predictions | None
+        self, recipe: Recipe, source: Predictions, target: Predictions | None, errors: int
     ) -> Iterator[np.ndarray]:
         seeds = _sequence(self.rng).spawn(self.draws)
-        work = _Work(recipe, source, target, self.stratified)
+        work = _Work(recipe, source, target, errors, self.stratified)
         if self.jobs == 1:
             found = map(work, seeds)
             yield from self._told(found)
@@ -86,6 +88,7 @@ class _Work:
     recipe: Recipe
     source: Predictions
     target: Predictions | None
+    errors: int
     stratified: bool
 
     def __call__(self, seed: np.random.SeedSequence) -> np.ndarray:
@@ -98,21 +101,24 @@ class _Work:
         try:
             return self.recipe(source, target)
         except InvalidInput:  # too few rows or classes in this draw
-            return np.full(1, np.nan)
+            return np.full(self.errors, np.nan)
 
 
 def _poisson(sample: Predictions, rng: np.random.Generator) -> np.ndarray:
-    return rng.poisson(sample.frequency)
+    """A row stands for so many, each of which is counted or not; or for less than one."""
+    many, part = np.maximum(sample.frequency, 1.0), np.minimum(sample.frequency, 1.0)
+    return np.asarray(part * rng.poisson(many))
 
 
 def _within_classes(sample: Predictions, rng: np.random.Generator) -> np.ndarray:
     """As many rows of each class as there were."""
-    counts = np.zeros(len(sample), dtype=int)
+    counts = np.zeros(len(sample))
     for c in np.unique(sample.labels):
         rows = np.flatnonzero(sample.labels == c)
         frequency = sample.frequency[rows]
-        total = frequency.sum()
-        counts[rows] = rng.multinomial(max(1, round(float(total))), frequency / total)
+        many = np.maximum(frequency, 1.0)
+        drawn = rng.multinomial(round(float(many.sum())), many / many.sum())
+        counts[rows] = drawn * np.minimum(frequency, 1.0)
     return counts
 
 
@@ -129,9 +135,9 @@ def _answer(seed: np.random.SeedSequence) -> np.ndarray:
 
 def _sequence(rng: Any) -> np.random.SeedSequence:
     """Seeds for the draws: the same rng, the same seeds."""
-    if isinstance(rng, np.random.SeedSequence):
-        return rng
+    if isinstance(rng, np.random.SeedSequence):  # spawning counts on: begin anew every time
+        return np.random.SeedSequence(rng.entropy, spawn_key=rng.spawn_key, pool_size=rng.pool_size)
     if rng is None or isinstance(rng, int | np.integer):
         return np.random.SeedSequence(None if rng is None else int(rng))
-    entropy = np.random.default_rng(rng).integers(2**63, size=4)
+    entropy = checked_generator(rng).integers(2**63, size=4)
     return np.random.SeedSequence([int(word) for word in entropy])

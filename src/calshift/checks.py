@@ -38,6 +38,15 @@ def checked_whole(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
+def checked_generator(rng: Any) -> np.random.Generator:
+    """A generator from a seed, or the one given."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as problem:
+        msg = f"rng must be None, a whole number that is not negative, or a Generator; got {rng!r}"
+        raise InvalidInput(msg) from problem
+
+
 def label_codes(y: Any, name: str, K: int = MOST_CLASSES) -> np.ndarray:
     """Labels without predictions beside them, as integers 0..K-1."""
     raw = to_numpy(y, name)[0]

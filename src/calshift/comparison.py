@@ -17,9 +17,11 @@ def difference(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Differen
         if one.moves is None:
             msg = f'{name} must have been made with interval="influence" (norm 1 or 2, with bins)'
             raise InvalidInput(msg)
-    if a.norm != b.norm:
-        msg = f"a and b must have the same norm; they have {a.norm:g} and {b.norm:g}"
-        raise InvalidInput(msg)
+    for name in ("kind", "norm", "estimator"):
+        one, other = getattr(a, name), getattr(b, name)
+        if one != other:
+            msg = f"a and b must have the same {name}; they have {one!r} and {other!r}"
+            raise InvalidInput(msg)
     assert a.moves is not None
     assert b.moves is not None
     if not a.moves.of_the_same_rows(b.moves):

@@ -39,7 +39,7 @@ def curve_of(
     spread = Spread(edges, points, weighting, target is None)
     variance, mass = Arrays.in_blocks(source).total(spread.source)
     if target is not None:
-        variance = variance + Arrays.in_blocks(target).total(spread.target)
+        variance = variance + Arrays.in_blocks(target).total(spread.target) + spread.outside
     return ReliabilityCurve(
         points.score,
         np.clip(points.score + points.residual, 0.0, 1.0),
@@ -89,6 +89,11 @@ class Spread:
             moved[row, b] += (score - self.points.score[b]) / self.points.count[b]
         moved += self.weighting.target_moves(batch) @ self._by_weight
         return np.asarray(batch.squared_frequency @ moved**2)
+
+    @property
+    def outside(self) -> np.ndarray:
+        """(B,) sums of the squared moves by observations of neither sample."""
+        return np.asarray(((self.weighting.outside_moves @ self._by_weight) ** 2).sum(axis=0))
 
     @cached_property
     def _by_weight(self) -> np.ndarray:

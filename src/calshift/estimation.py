@@ -151,7 +151,7 @@ def _fitted(
     for part in edges.split():
         statistics = gathered(source, target, part)
         fits += [fitted(statistics, k, weighting.values) for k in range(len(part))]
-    counts = source.class_counts if options.stratified else None
+    counts = source.class_worth if options.stratified else None
     moves = Moves(edges, fits, weighting, target is None, counts)
     debias = options.estimator == "debiased"
     found = assessed(moves, source, target, options.norm, debias, interval)

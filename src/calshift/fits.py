@@ -28,10 +28,11 @@ FEW_ROWS, PARTS = 5.0, 4  # rows below which a part of the scores is thin, parts
 class Cells:
     """One event's sums of rows, residuals and squared residuals in each occupied cell."""
 
-    bin: np.ndarray  # (C,), as are the next five; a cell is a bin and a stratum
+    bin: np.ndarray  # (C,), as are the next six; a cell is a bin and a stratum
     label: np.ndarray
     weight: np.ndarray
     rows: np.ndarray
+    unit: np.ndarray  # what a row is of an observation: 1, or less if frequency weights are below 1
     residual: np.ndarray
     squared: np.ndarray
     target_count: np.ndarray  # (B,)
@@ -151,8 +152,7 @@ class Fit:
     @cached_property
     def slack(self) -> np.ndarray:
         """(C,) 1 - l; a frequency weight below 1 makes less than one observation."""
-        unit = np.minimum(self.cells.rows, 1.0)
-        leverage = self.leverage[self.cells.bin] * self.cells.weight * unit
+        leverage = self.leverage[self.cells.bin] * self.cells.weight * self.cells.unit
         return np.asarray(np.maximum(1 - leverage, SMALLEST_GAP))
 
     @cached_property
@@ -160,16 +160,14 @@ class Fit:
         """(R, R) sum_i o_i o_i' / (1 - l_i), o = F w e: the sampling variance of a, w known."""
         cells, g = self.cells, self.value[self.cells.bin]
         squared = cells.squared - 2 * g * cells.residual + g**2 * cells.rows
-        unit = np.minimum(cells.rows, 1.0)
-        mass = cells.by_bin(squared * cells.weight**2 * unit / self.slack)
+        mass = cells.by_bin(squared * cells.weight**2 * cells.unit / self.slack)
         return self.basis.squared(mass)
 
     @cached_property
     def lean(self) -> np.ndarray:
         """(R,) sum_i l_i o_i / (1 - l_i): the bias of a ratio whose w depends on y."""
         cells = self.cells
-        unit = np.minimum(cells.rows, 1.0)
-        tilt = self.excess * cells.weight**2 * unit * self.leverage[cells.bin] / self.slack
+        tilt = self.excess * cells.weight**2 * cells.unit * self.leverage[cells.bin] / self.slack
         return self.basis.gathered(cells.by_bin(tilt))
 
 
@@ -216,6 +214,7 @@ def event_cells(statistics: ShiftStatistics, k: int, class_weights: np.ndarray) 
         label=label,
         weight=class_weights[label],
         rows=count,
+        unit=statistics.unit[stratum],
         residual=true * count - score,
         squared=true * (count - 2 * score) + square,
         target_count=statistics.target[0, k, :bins],

@@ -11,7 +11,7 @@ from calshift.bootstrap import Bootstrap
 from calshift.estimation import Estimation, event_errors
 from calshift.events import Events
 from calshift.options import Options
-from calshift.predictions import Predictions
+from calshift.predictions import Predictions, check_pair
 from calshift.results import ClassWeights
 from calshift.weights import METHODS, class_weights_of
 
@@ -27,6 +27,7 @@ class Recipe:
     def __call__(self, source: Predictions, target: Predictions | None) -> np.ndarray:
         if target is None:
             return event_errors(source, None, self.events, self.options, self.weights).values
+        check_pair(source, target)
         found = class_weights_of(self.weights, source, target)
         return event_errors(
             source, target, self.events, self.options, found.values, found.influence

@@ -91,6 +91,44 @@ class Damped(Frozen):
         return self.inner.base(batch)
 
 
+@dataclass(frozen=True, eq=False)
+class Counted(Frozen):
+    """Of weights w = q / pi from labels on both sides; those of the target are a third sample.
+
+    phi_i = -w (1_{y_i} - pi) / pi on the source; `outside` has the target's labels, class by class.
+    """
+
+    weights: np.ndarray  # (K,), NaN for classes that the source lacks, as everything below
+    prior: np.ndarray
+    shares: np.ndarray
+    labels: float  # how many of the target
+
+    @property
+    def seen(self) -> np.ndarray:
+        """(K,) bool, the S classes of the source."""
+        return np.asarray(self.prior > 0)
+
+    def source(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) phi_i."""
+        seen = self.seen
+        return np.asarray(self.base(batch) * (-self.weights[seen] / self.prior[seen]))
+
+    def target(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) nothing: predictions took no part."""
+        return np.zeros((len(batch), int(self.seen.sum())))
+
+    def base(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) how each source row moved the source prior."""
+        return label_influence(batch, self.seen, self.prior[self.seen])
+
+    @property
+    def outside(self) -> np.ndarray:
+        """(K, S) moves whose squares sum to the covariance that the target's labels give w."""
+        moved = np.eye(len(self.shares)) - self.shares
+        moved *= np.sqrt(self.shares / self.labels)[:, None]
+        return np.asarray(moved[:, self.seen] / self.prior[self.seen])
+
+
 def covariances(
     solution: Solution, source: Arrays, sizes: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -34,7 +34,7 @@ class Moves:
     edges, fits : of the events
     weighting : class weights and their influence
     labelled : whether the source stands for the target too
-    counts : rows of each class of the source if they were fixed by design, else None
+    counts : what each class of the source is worth in rows if that was fixed by design, else None
     """
 
     edges: BinEdges

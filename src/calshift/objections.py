@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from calshift.wording import worth
 
 if TYPE_CHECKING:
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 SMALL_ESS = 100.0  # source rows of equal weight, below which any error is vague
 TOO_SMALL_ESS = 20.0
 THIN_SHARE = (0.5, 0.1)  # of the error, of the target: so much may rest on few source rows
+FEW_A_CLASS = 15.0  # source rows for each class of a classwise error (benchmarks/coverage.py)
 DOUBTED_SHARE = 0.25  # of the target in classes whose weight is not trusted
 
 
@@ -20,6 +23,7 @@ def objections(
     assumption: LabelShiftCheck | None,
     thin: tuple[float, float],
     lonely: int,
+    rows_a_class: float = np.inf,
 ) -> tuple[tuple[str, ...], bool]:
     """Warnings, and whether the answer can be trusted all the same."""
     fatal: list[str] = []
@@ -29,8 +33,10 @@ def objections(
             f"more than the mix of classes has changed (p = {assumption.p_value:.3g}): "
             "the error on the target may be another"
         )
+    if assumption is not None and assumption.p_value is None:
+        grave.append("whether only the mix of classes has changed could not be tested")
     if weights is not None:
-        doubted = float(sum(weights.prior_target[c] for c in weights.untrusted))
+        doubted = sum(weights.prior_target[c] for c in weights.untrusted) + weights.unseen_share
         if doubted > DOUBTED_SHARE:
             fatal.append(f"{doubted:.0%} of the target is of classes whose weight is not trusted")
         if weights.ess < TOO_SMALL_ESS:
@@ -41,6 +47,11 @@ def objections(
     for share, most, what in zip(thin, THIN_SHARE, ("error", "target"), strict=True):
         if share > most:
             grave.append(f"{share:.0%} of the {what} lies where the source has hardly a row")
+    if rows_a_class < FEW_A_CLASS:
+        grave.append(
+            f"{rows_a_class:.0f} source rows a class are few: part of the error may go unseen, "
+            "and its interval is rough"
+        )
     if lonely:
         grave.append(
             f"{lonely} rows have too few neighbours within the bandwidth; their nearest stood in"

@@ -124,10 +124,17 @@ class Predictions(Frozen):
         return self.size * (self.size / float(self.squared_frequency.sum()))
 
     @property
+    def class_worth(self) -> np.ndarray:
+        """The same of each class, 0 for one without rows."""
+        square = np.bincount(self.labels, self.squared_frequency, self.n_classes)
+        return np.asarray(self.class_counts**2 / np.maximum(square, 1e-300))
+
+    @property
     def mark(self) -> int:
         """A number by which labels and sample weights in this order are recognised."""
-        weight = b"" if self.sample_weight is None else self.sample_weight.tobytes()
-        return zlib.crc32(weight, zlib.crc32(self.labels.astype(np.int64).tobytes()))
+        return zlib.crc32(
+            self.frequency.tobytes(), zlib.crc32(self.labels.astype(np.int64).tobytes())
+        )
 
     def rows(self, start: int, stop: int) -> Predictions:
         """The rows from start to stop, as views."""
@@ -201,10 +208,18 @@ def as_pair(p_source: Any, y_source: Any, p_target: Any) -> tuple[Predictions, P
         )
         raise InvalidInput(msg)
     check_same_names(source.classes, target.classes, ("p_source", "p_target"))
+    check_pair(source, target)
+    return source, target
+
+
+def check_pair(source: Predictions, target: Predictions) -> None:
+    """Both have rows, and the source two classes."""
     if np.count_nonzero(source.class_counts) < 2:
         msg = (
             "y_source must hold at least two classes: with one, nothing tells how the mix "
-            f"changed; all labels are {int(source.labels[0])}"
+            f"changed; it holds {np.unique(source.labels).tolist()}"
         )
         raise InvalidInput(msg)
-    return source, target
+    if len(target) == 0:
+        msg = "p_target must have at least one row of positive weight"
+        raise InvalidInput(msg)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift.checks import checked_whole, is_number, label_codes
+from calshift.checks import checked_generator, checked_whole, is_number, label_codes
 from calshift.conversion import to_numpy
 from calshift.errors import InvalidInput
 
@@ -44,7 +44,7 @@ def resample_label_shift(
         labels = label_codes(y, "y", len(share))
     K = len(share)
     counts = _counts(share, np.bincount(labels, minlength=K), size)
-    rng = np.random.default_rng(rng)
+    rng = checked_generator(rng)
     chosen = [rng.choice(np.flatnonzero(labels == c), counts[c], replace=False) for c in range(K)]
     return np.asarray(rng.permutation(np.concatenate(chosen)))
 

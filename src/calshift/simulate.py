@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift.checks import checked_whole
+from calshift.checks import checked_generator, checked_whole
 from calshift.conversion import softmax
 from calshift.errors import InvalidInput
 from calshift.folded import unfolded
@@ -51,7 +51,7 @@ class BetaSimulation:
         return self._draw(n, self.prior_target, rng)
 
     def _draw(self, n: int, prior: float, rng: Any) -> tuple[np.ndarray, np.ndarray]:
-        rng = np.random.default_rng(rng)
+        rng = checked_generator(rng)
         y = (rng.random(n) < prior).astype(np.intp)
         p = np.where(y == 1, rng.beta(*self.positive, n), rng.beta(*self.negative, n))
         return p, y
@@ -142,7 +142,7 @@ class GaussianSimulation:
         self, n: int, domain: str, rng: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Predictions, labels, and log p(x | y) up to a constant."""
-        rng = np.random.default_rng(rng)
+        rng = checked_generator(rng)
         y = rng.choice(self.n_classes, n, p=self.prior(domain))
         x = self.means[y] + rng.normal(size=(n, self.dimensions))
         likelihood = x @ self.means.T - (self.means**2).sum(axis=1) / 2
@@ -161,7 +161,7 @@ class GaussianSimulation:
         if checked_whole(rows, "rows", 10_000) % 10_000:
             msg = f"rows must be a multiple of 10 000; got {rows}"
             raise InvalidInput(msg)
-        rng = np.random.default_rng(rng)
+        rng = checked_generator(rng)
         blocks = [self.draw(10_000, domain, rng) for _ in range(rows // 10_000)]
         score = np.concatenate([p.astype(np.float32) for p, _, _ in blocks])
         gap = np.concatenate([(posterior - p).astype(np.float32) for p, _, posterior in blocks])

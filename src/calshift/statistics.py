@@ -21,7 +21,8 @@ class ShiftStatistics(Frozen):
     """Count, sum of scores and sum of squared scores in each cell.
 
     ``source[:, event, bin, stratum]`` and ``target[:, event, bin]``; strata hold the labels apart
-    so that class weights may come later. Statistics of the same edges add, ``sum()`` works, and
+    so that class weights may come later. ``rows[:, stratum]`` are the source's weights of rows and
+    what they count for in a sum of squares. Statistics of the same edges add, ``sum()`` works, and
     `zero` is the identity. Events with fewer bins than others are padded with empty ones.
 
     Examples
@@ -37,6 +38,7 @@ class ShiftStatistics(Frozen):
     edges: BinEdges
     source: np.ndarray
     target: np.ndarray
+    rows: np.ndarray
 
     @staticmethod
     def zero(edges: BinEdges) -> ShiftStatistics:
@@ -45,12 +47,17 @@ class ShiftStatistics(Frozen):
         strata = len(edges.events.stratum_label)
         nothing = np.zeros(())
         source, target = np.broadcast_to(nothing, (*shape, strata)), np.broadcast_to(nothing, shape)
-        return ShiftStatistics(edges, source, target)
+        return ShiftStatistics(edges, source, target, np.broadcast_to(nothing, (2, strata)))
 
     @property
     def size_source(self) -> float:
         """Source rows counted so far."""
-        return float(self.source[0, 0].sum())
+        return float(self.rows[0].sum())
+
+    @property
+    def unit(self) -> np.ndarray:
+        """(strata,) what a source row is of an observation: 1, or less if weights are below 1."""
+        return np.asarray(self.rows[1] / np.maximum(self.rows[0], 1e-300))
 
     @property
     def size_target(self) -> float:
@@ -59,7 +66,7 @@ class ShiftStatistics(Frozen):
 
     def as_labelled(self) -> ShiftStatistics:
         """The source in the place of the target: the setting with labels and no shift."""
-        return ShiftStatistics(self.edges, self.source, self.source.sum(axis=-1))
+        return replace(self, target=self.source.sum(axis=-1))
 
     def __add__(self, other: Any) -> ShiftStatistics:
         if not isinstance(other, ShiftStatistics):
@@ -68,7 +75,7 @@ class ShiftStatistics(Frozen):
             msg = "statistics add up only on the same edges: make them once with bin_edges"
             raise InvalidInput(msg)
         source, target = _sum(self.source, other.source), _sum(self.target, other.target)
-        return ShiftStatistics(self.edges, source, target)
+        return ShiftStatistics(self.edges, source, target, _sum(self.rows, other.rows))
 
     __radd__ = __add__
 
@@ -95,7 +102,9 @@ def source_kernel(edges: BinEdges) -> Kernel:
             score = edges.events.score(batch, event)
             cell = edges.locate(k, score) * strata + stratum
             source[:, k] = moments(cell, score, batch.sample_weight, source[0, k].shape)
-        return replace(ShiftStatistics.zero(edges), source=source)
+        weights = batch.frequency, batch.squared_frequency
+        rows = np.array([np.bincount(stratum, f, strata) for f in weights])
+        return replace(ShiftStatistics.zero(edges), source=source, rows=rows)
 
     return kernel
 

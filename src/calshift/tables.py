@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,14 +21,20 @@ def error_table(result: CalibrationErrorResult) -> str:
     """What was asked, the error with its interval beside the source's, classes, warnings."""
     how = "with labels" if result.n_target is None else "label-free, on the target"
     head = f"Calibration error, {result.kind}, L{result.norm:g}, {result.estimator} ({how})"
-    notes = noted(result.warnings)
-    if result.assumption is not None and not result.assumption.rejected:
-        notes.append(_assumption(result.assumption.p_value))
+    notes = [line for note in _notes(result) for line in textwrap.wrap(note, 98)]
+    return "\n".join([head, *_totals(result), *_classes(result), *noted(result.warnings), *notes])
+
+
+def _notes(result: CalibrationErrorResult) -> Iterator[str]:
+    """What to know beside the warnings."""
+    check = result.assumption
+    if check is not None and check.p_value is not None and not check.rejected:
+        sign = "no sign of other changes than the mix of classes"
+        yield f"{sign} (p = {check.p_value:.2g}), which is no proof"
     if result.law is not None and result.estimator == "paper":
-        notes.append(f"the interval is one of {result.interval_of}")
+        yield f"the interval is one of {result.interval_of}"
     if result.merged_bins:
-        notes.append(f"{result.merged_bins} bins or knots had too few rows and were joined")
-    return "\n".join([head, *_totals(result), *_classes(result), *notes])
+        yield f"{result.merged_bins} bins or knots had too few rows and were joined"
 
 
 def _totals(result: CalibrationErrorResult) -> list[str]:
@@ -41,14 +49,6 @@ def _totals(result: CalibrationErrorResult) -> list[str]:
         error = f"{_fixed(one.estimate, 6):>12} {_fixed(one.root, 4):>9} {_interval(one):>17}"
         lines.append(f"{name:>10} {error} {rows:>10g}")
     return lines
-
-
-def _assumption(p_value: float | None) -> str:
-    if p_value is None:
-        return "label shift itself could not be tested"
-    return (
-        f"no sign of other changes than the mix of classes (p = {p_value:.2g}), which is no proof"
-    )
 
 
 def _interval(result: CalibrationErrorResult) -> str:

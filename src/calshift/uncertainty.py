@@ -66,11 +66,13 @@ def _with_laws(
     if target is not None:
         beside = target.total(partial(target_tally, moves=moves, signs=signs))
     values = _errors(moves, norm, debias, noise)
-    variance, rows = _moved(moves, tally, beside, "squared", source.predictions)
+    variance, rows = _moved(
+        moves, tally, beside, "squared", moves.slope_by_weight, source.predictions
+    )
     law, laws = _square_laws(moves, noise, _whole(moves, tally, more), variance, rows)
     if signs is None:
         return Assessment(values, law, laws, rows)
-    variance, rows = _moved(moves, tally, beside, "absolute", source.predictions)
+    variance, rows = _moved(moves, tally, beside, "absolute", signs.by_weight, source.predictions)
     least, gap = tally["least"], signs.mean_gap
     mean = AbsoluteLaw(gap.mean(), least.mean(), rows.variance, law)
     return Assessment(values, mean, AbsoluteLaw(gap, least, variance, laws), rows)
@@ -87,10 +89,11 @@ def _with_gaps(moves: Moves, signs: Signs, noise: Noise) -> Signs:
 
 
 def _target_noise(moves: Moves, target: Arrays | None) -> np.ndarray:
-    """sum_j phi_j phi_j'."""
+    """sum_j phi_j phi_j', and of observations of neither sample."""
     if target is None or moves.weighting.influence is None:
         return np.zeros((moves.by_weight[0].shape[1],) * 2)
-    return np.asarray(target.total(partial(target_noise, moves=moves)))
+    outside = moves.weighting.outside_moves
+    return np.asarray(target.total(partial(target_noise, moves=moves)) + outside.T @ outside)
 
 
 def _added_noise(moves: Moves, tally: Tally, target: np.ndarray) -> Noise:
@@ -133,19 +136,31 @@ def _whole(moves: Moves, tally: Tally, target: np.ndarray) -> np.ndarray:
 
 
 def _moved(
-    moves: Moves, tally: Tally, beside: Tally | None, name: str, sample: Predictions
+    moves: Moves,
+    tally: Tally,
+    beside: Tally | None,
+    name: str,
+    by_weight: np.ndarray,
+    sample: Predictions,
 ) -> tuple[np.ndarray, RowMoves]:
-    """Variances of the events to first order, and the moves of their mean."""
+    """Variances of the events to first order, and the moves of their mean.
+
+    ``by_weight`` (S, E) has the slopes of the events in the class weights.
+    """
     part = tally[name]
     variance, rows = part["variance"], np.concatenate(part["rows"])
     if moves.counts is not None:
-        mean = part["by_label"] / np.maximum(moves.counts, 1)[:, None]
-        variance = variance - moves.counts @ mean**2
-        rows = rows - np.sqrt(sample.squared_frequency) * mean.mean(axis=1)[sample.labels]
+        moved = part["by_label"]
+        between = (moved**2 / np.maximum(moves.counts, 1)[:, None]).sum(axis=0)
+        variance = np.maximum(variance - between, 0.0)  # rounding may leave less than nothing
+        mean = moved.mean(axis=1) / np.maximum(sample.class_counts, 1e-300)
+        rows = rows - np.sqrt(sample.squared_frequency) * mean[sample.labels]
     if beside is None:
         return variance, RowMoves(rows, None, sample.mark)
-    part = beside[name]
-    return variance + part["variance"], RowMoves(rows, np.concatenate(part["rows"]), sample.mark)
+    part, outside = beside[name], moves.weighting.outside_moves @ by_weight
+    variance = variance + part["variance"] + (outside**2).sum(axis=0)
+    rows_target = np.concatenate(part["rows"])
+    return variance, RowMoves(rows, rows_target, sample.mark, outside.mean(axis=1))
 
 
 def _square_laws(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.influence import Influence
+from calshift.influence import Counted, Influence
 from calshift.predictions import Predictions
 
 
@@ -34,6 +34,13 @@ class Weighting:
         if self.influence is None:
             return np.zeros((len(batch), 0))
         return np.asarray(self.influence.source(batch) / (self.scale * self.sizes[0]))
+
+    @property
+    def outside_moves(self) -> np.ndarray:
+        """(rows, S) by how much observations of neither sample moved them; mostly (0, S)."""
+        if isinstance(self.influence, Counted):
+            return np.asarray(self.influence.outside / self.scale)
+        return np.zeros((0, 0 if self.influence is None else int(self.seen.sum())))
 
     def target_moves(self, batch: Predictions) -> np.ndarray:
         """(rows, S) by how much each target row moved the weights; (rows, 0) if they are given."""

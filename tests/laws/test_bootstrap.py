@@ -169,3 +169,42 @@ def test_bad_requests_are_named(options):
     p, y, q, w = drawn(8, n=60, m=60)
     with pytest.raises(calshift.InvalidInput, match=next(iter(options))):
         result_of(p, y, q, w, interval="bootstrap", **options)
+
+
+@pytest.mark.parametrize("method", ["em-bcts", "bbse", "rlls", "elsa", "kmm", "map", "given"])
+@pytest.mark.parametrize(("n", "m"), [(12, 8), (300, 5), (300, 2), (6, 200)])
+def test_small_samples_have_an_interval_or_say_that_they_are_too_small(method, n, m):
+    p, y, q, w = drawn(3, n=n, m=m, K=3)
+    try:
+        result = result_of(p, y, q, w if method == "given" else method, rng=0, **SMALL)
+    except calshift.InvalidInput as said:
+        assert "too small" in str(said)  # noqa: PT017
+    else:
+        assert np.isfinite(result.confidence_interval()).all()
+
+
+def test_a_seed_sequence_can_be_used_twice():
+    p, y, q, w = drawn(2, n=60, m=60)
+    sequence = np.random.SeedSequence(3)
+    one, two = (result_of(p, y, q, w, rng=sequence, **SMALL) for _ in range(2))
+    np.testing.assert_array_equal(one.law.draws, two.law.draws)
+
+
+@pytest.mark.parametrize("rng", [1.5, "abc", -1, [1.5]])
+def test_bad_seeds_are_named(rng):
+    p, y, q, w = drawn(2, n=60, m=60)
+    for call in (
+        lambda: result_of(p, y, q, w, rng=rng, **SMALL),
+        lambda: calshift.check_label_shift(p, y, q, rng=rng),
+        lambda: calshift.variance_algorithm1(p, y, q, weights=np.ones(len(w)), sampled=True, rng=rng),
+        lambda: calshift.resample_label_shift(y, imbalance_factor=2, rng=rng),
+    ):
+        with pytest.raises(calshift.InvalidInput, match="rng"):
+            call()
+
+
+def test_whole_numbers_may_be_written_as_floats():
+    p, y, q, w = drawn(2, n=60, m=60)
+    one = result_of(p, y, q, w, rng=1, interval="bootstrap", n_boot=24.0, n_jobs=1.0)
+    two = result_of(p, y, q, w, rng=1, **SMALL)
+    assert one.confidence_interval() == two.confidence_interval()

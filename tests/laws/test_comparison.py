@@ -129,4 +129,30 @@ def test_it_says_in_words_whether_they_differ():
     a = result_of(p, y, q, w, **options)
     b = result_of(milder(p, 0.5), y, milder(q, 0.5), w, **options)
     assert str(calshift.compare(a, b)).endswith(": different")
-    assert str(calshift.compare(a, a)).endswith("no clear difference")
+    assert str(calshift.compare(a, a)).endswith("not clear")
+
+
+@pytest.mark.parametrize(("name", "value"), [("estimator", "plugin"), ("kind", "top-label")])
+def test_only_like_is_compared_with_like(name, value):
+    p, y, q, w = drawn(2)
+    with pytest.raises(calshift.InvalidInput, match=f"same {name}"):
+        calshift.compare(result_of(p, y, q, w), result_of(p, y, q, w, **{name: value}))
+
+
+def test_unit_sample_weights_are_the_same_rows():
+    p, y, q, w = drawn(2)
+    weighted = Predictions(p, y, sample_weight=np.ones(len(p)))
+    same = calshift.compare(result_of(p, y, q, w), result_of(weighted, None, q, w))
+    assert same.estimate == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_difference_lies_in_its_interval(seed):
+    """Also where an estimate is negative: no error counts as less than 0."""
+    p, y, q, w = drawn(seed, n=150, m=100)
+    result = result_of(p, y, q, w)
+    found = calshift.compare(result, result.source)
+    for root in (False, True):
+        low, high = found.confidence_interval(root=root)
+        assert low <= (found.root if root else found.estimate) <= high
+    assert len(str(found)) <= 100

@@ -14,6 +14,7 @@ import pytest
 
 import calshift
 from calshift import Predictions
+from calshift.results import SquareLaw
 
 from .samples import BINNED, drawn, result_of
 
@@ -263,3 +264,99 @@ def test_results_become_json_and_pickle(kind, options):
         shown = json.loads(json.dumps(difference.to_dict(), allow_nan=False))
         assert shown["interval"]["power"] == list(difference.confidence_interval())
         assert pickle.loads(pickle.dumps(difference)) == difference
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize(("digits", "m"), [(17, 700), (2, 20_000)], ids=["distinct", "tied"])
+def test_a_score_read_from_the_other_end_has_the_same_error(norm, digits, m):
+    """1 - p of class 0 says what p of class 1 says; 1e-6 for what 1 - p loses of p.
+
+    Tied scores of the source are all scores of the target too: none lies on an edge between two.
+    """
+    simulation = calshift.simulate.BetaSimulation()
+    p, y = simulation.source(900, rng=1)
+    q, _ = simulation.target(m, rng=2)
+    p, q = p.round(digits), q.round(digits)
+    w = np.array(simulation.class_weights)
+    one = result_of(p, y, q, w, norm=norm)
+    other = result_of(1 - p, 1 - y, 1 - q, w[::-1], norm=norm)
+    assert numbers(one) == pytest.approx(numbers(other), rel=1e-6, abs=1e-12)
+    both = result_of(np.stack([1 - p, p], axis=1), y, np.stack([1 - q, q], axis=1), w, norm=norm)
+    assert both.per_class == pytest.approx([one.estimate] * 2, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_absolute_intervals_nest_and_hold_the_estimate(seed):
+    """Small samples and small levels, where the lower bound may lie above the estimate."""
+    simulation = calshift.simulate.BetaSimulation()
+    p, y = simulation.source(300, rng=seed)
+    q, _ = simulation.target(300, rng=1000 + seed)
+    result = result_of(p, y, q, np.array(simulation.class_weights), norm=1)
+    square = result_of(p, y, q, np.array(simulation.class_weights))
+    ends = np.array([result.confidence_interval(level) for level in (0.05, 0.3, *LEVELS)])
+    assert (np.diff(ends[:, 0]) <= 0).all()
+    assert (np.diff(ends[:, 1]) >= 0).all()
+    assert (ends[:, 0] <= result.estimate).all()
+    assert (ends[:, 0] < ends[:, 1]).all()
+    for level, (low, high) in zip((0.05, 0.3, *LEVELS), ends, strict=True):
+        assert low <= square.confidence_interval(level, root=True)[1]
+        assert high <= square.confidence_interval(level, root=True)[1] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("df", [1, 8, 200])
+@pytest.mark.parametrize("sizes", [0.0, 0.3, 1.0, 10.0, 100.0])
+def test_the_interval_covers_if_the_law_holds(df, sizes):
+    """Noncentral chi-square draws with kap known: 95% of intervals hold t, at 0 and far from it.
+
+    4000 draws: binomial standard error .0034; asked within 4 of them from below. From above .985,
+    since between small and large t the lower tail is all or nothing. The skewness of the law on
+    the scale of roots, and kap from the plug-in itself, cost up to .01 with one degree of freedom.
+    """
+    kap, rng = 0.1, np.random.default_rng(int(df + 10 * sizes))
+    bias, T = df * kap, df * kap**2
+    t = sizes * np.sqrt(2 * T)
+    plug = kap * (rng.noncentral_chisquare(df, t / kap, 4000) if t > 0 else rng.chisquare(df, 4000))
+    first = 4 * kap * (plug + bias / 4) - T
+    low, high = SquareLaw(plug, np.full(4000, bias), first, np.full(4000, T)).interval(0.95)
+    covers = ((low <= t) & (t <= high)).mean()
+    assert 0.95 - 4 * 0.0034 - (0.01 if df == 1 else 0) < covers < 0.985
+    assert (low <= np.maximum(plug - bias, 0)).all()
+    assert (np.maximum(plug - bias, 0) < high).all()
+
+
+def test_constant_scores_with_fixed_class_counts_are_numbers():
+    """All moves of a class are equal, so what is left within classes is 0 up to rounding."""
+    for ones in range(5, 100, 5):
+        y = np.r_[np.zeros(ones, int), np.ones(300 - ones, int)]
+        p = np.full((300, 2), 0.5)
+        for norm in NORMS:
+            result = calshift.calibration_error(p, y, norm=norm, stratified=True)
+            assert np.isfinite(result.confidence_interval()).all()
+            assert np.isfinite(result.class_intervals()).all()
+
+
+@pytest.mark.parametrize("size", [0.5, 0.1])
+@pytest.mark.parametrize("stratified", [False, True])
+def test_equal_weights_below_1_are_no_weights(size, stratified):
+    """They count by their square in variances, in both samples, with bins that stay the same."""
+    p, y, q, w = drawn(6, n=1500, m=1200)
+    options = {"bins": [0.2, 0.5], "stratified": stratified}
+    plain = result_of(p, y, q, w, **options)
+    less = result_of(
+        Predictions(p, y, sample_weight=np.full(len(p), size)), None,
+        Predictions(q, sample_weight=np.full(len(q), size)), w, **options,
+    )  # fmt: skip
+    assert_same(plain, less)
+    assert_same(plain.source, less.source)
+
+
+def test_the_bootstrap_knows_weights_below_1_too():
+    """Standard errors of 200 draws each differ by 5% at one standard error of either: asked 30%."""
+    p, y, q, w = drawn(6, n=400, m=300)
+    options = {"bins": [0.2, 0.5], "interval": "bootstrap", "n_boot": 200, "rng": 0}
+    less = result_of(
+        Predictions(p, y, sample_weight=np.full(len(p), 0.1)), None,
+        Predictions(q, sample_weight=np.full(len(q), 0.1)), w, **options,
+    )  # fmt: skip
+    plain = result_of(p, y, q, w, **options)
+    assert less.standard_error == pytest.approx(plain.standard_error, rel=0.3)

@@ -29,12 +29,15 @@ WEIGHTS = ("given", "em-bcts", "bbse-soft")
 def ends(level, least, estimate, se, square):
     """Lower: left-out signs less z se, 0 if the square may be 0; upper: freed of noise plus z se.
 
-    No mean of |g| exceeds the root of the mean of g^2, which bounds the upper end too.
+    No mean of |g| exceeds the root of the mean of g^2, which bounds the upper end too. Neither the
+    estimate nor that root lie below the lower end.
     """
     z = stats.norm.ppf((1 + level) / 2)
     from_zero, most = square.interval(level)
-    low = max(least - z * se, 0.0) if from_zero > 0 else 0.0
-    return low, max(low, min(estimate + z * se, np.sqrt(most)))
+    high = min(estimate + z * se, np.sqrt(most))
+    if from_zero == 0:
+        return 0.0, high
+    return max(min(least - z * se, estimate, np.sqrt(square.estimate)), 0.0), high
 
 
 @pytest.mark.parametrize("stratified", [False, True], ids=["drawn", "stratified"])

@@ -37,6 +37,7 @@ class ClassWeights(Frozen):
     reasons : (K,) why a class is not trusted, "" if it is
     influence : how each row moved the weights, for the variance of what is made of them, or None
     classes : names of the classes, or None
+    predicted : (K,) mean prediction of the target, by which it is recognised, or None
     """
 
     values: np.ndarray
@@ -54,6 +55,14 @@ class ClassWeights(Frozen):
     reasons: tuple[str, ...] = ()
     influence: Influence | None = None
     classes: tuple[Any, ...] | None = None
+    predicted: np.ndarray | None = None
+
+    @property
+    def unseen_share(self) -> float:
+        """What predictions give to classes that the source never showed; 0 if not known."""
+        if self.predicted is None:
+            return float(self.prior_target[np.isnan(self.values)].sum())
+        return float(self.predicted[np.isnan(self.values)].sum())
 
     @property
     def standard_error(self) -> np.ndarray | None:

@@ -29,8 +29,8 @@ class Difference(Frozen):
 
     @property
     def estimate(self) -> float:
-        """Difference of the p-th powers."""
-        return self.a.estimate - self.b.estimate
+        """Difference of the p-th powers, of which none counts as less than 0."""
+        return max(self.a.estimate, 0.0) - max(self.b.estimate, 0.0)
 
     @property
     def root(self) -> float:
@@ -84,7 +84,7 @@ class Difference(Frozen):
 
     def __str__(self) -> str:
         low, high = self.confidence_interval(root=True)
-        words = "no clear difference" if low <= 0 <= high else "different"
+        words = "not clear" if low <= 0 <= high else "different"
         return (
             f"Difference of calibration errors (root): {self.root:+.4f}, "
             f"95% interval {low:+.4f} to {high:+.4f}: {words}"

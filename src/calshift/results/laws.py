@@ -5,7 +5,7 @@ Arrays throughout: one law serves a whole error and every class of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -127,13 +127,21 @@ class AbsoluteLaw(Frozen):
         return np.asarray(np.sqrt(self.variance))
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """From the lower bound less, to the upper bound plus their errors; 0 if g may be 0."""
+        """From the lower bound less, to the upper bound plus their errors; 0 if g may be 0.
+
+        Never without the estimate, nor the root of the squared error where that is less: the lower
+        bound is a mean over the source, and may lie above both by chance.
+        """
         from scipy.special import ndtri
 
         reach = ndtri((1 + level) / 2) * self.standard_error
-        least, most = self.square.interval(level)
-        low = np.where(least > 0, np.maximum(self.least - reach, 0.0), 0.0)
-        return low, np.maximum(low, np.minimum(self.estimate + reach, np.sqrt(most)))
+        low, high = self.square.interval(level)
+        root = np.sqrt(np.maximum(self.square.plug - self.square.bias, 0.0))
+        bound = np.minimum(self.least - reach, np.minimum(self.estimate, root))
+        return (
+            np.where(low > 0, np.maximum(bound, 0.0), 0.0),
+            np.minimum(self.estimate + reach, np.sqrt(high)),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,11 +183,13 @@ class RowMoves(Frozen):
     ----------
     source, target : (n,), and (m,) or None for an error with labels
     mark : of the source's labels and weights, by which the same rows are recognised
+    outside : moves by observations of neither sample
     """
 
     source: np.ndarray
     target: np.ndarray | None
     mark: int = 0
+    outside: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def of_the_same_rows(self, other: RowMoves) -> bool:
         """Whether both are about the same rows, as far as labels and sizes tell."""
@@ -196,6 +206,8 @@ class RowMoves(Frozen):
     def with_other(self, other: RowMoves) -> float:
         """Covariance with an error of the same rows; a sample that one lacks is not shared."""
         shared = float(self.source @ other.source)
+        if self.outside.shape == other.outside.shape:
+            shared += float(self.outside @ other.outside)
         if self.target is None or other.target is None:
             return shared
         return shared + float(self.target @ other.target)

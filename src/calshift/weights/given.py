@@ -9,6 +9,7 @@ import numpy as np
 
 from calshift.conversion import to_numpy
 from calshift.errors import InvalidInput
+from calshift.influence import Counted
 from calshift.results import ClassWeights
 from calshift.wording import lacking, names
 
@@ -31,7 +32,7 @@ def given_weights(
         if isinstance(weights, str):
             msg += ", and a method needs the rows: call label_shift_weights"
         raise InvalidInput(msg)
-    if isinstance(weights, ClassWeights) and _is_of(weights, source_counts):
+    if isinstance(weights, ClassWeights) and _is_of(weights, source_counts, predicted):
         return weights
     known = isinstance(weights, ClassWeights)
     values = weights.values if known else to_numpy(weights, "weights")[0]
@@ -45,14 +46,23 @@ def given_weights(
     return _refitted(weights, checked) if known else checked
 
 
-def _is_of(weights: ClassWeights, source_counts: np.ndarray) -> bool:
-    """Whether the weights were estimated from this very source."""
+def _is_of(weights: ClassWeights, source_counts: np.ndarray, predicted: np.ndarray | None) -> bool:
+    """Whether the weights were estimated from these very samples, as far as their means tell."""
     n = source_counts.sum()
     return (
         weights.influence is not None
         and weights.n_source == n
         and np.array_equal(weights.prior_source, source_counts / n)
+        and (
+            predicted is None
+            or isinstance(weights.influence, Counted)
+            or _close(weights.predicted, predicted)
+        )
     )
+
+
+def _close(a: np.ndarray | None, b: np.ndarray) -> bool:
+    return a is not None and np.allclose(a, b, rtol=1e-6, atol=1e-12)
 
 
 def _refitted(weights: ClassWeights, checked: ClassWeights) -> ClassWeights:
@@ -85,7 +95,23 @@ def weights_from_counts(source_counts: np.ndarray, target_counts: np.ndarray) ->
             f"the source lacks {names(np.flatnonzero(unseen))}, which {_verb(unseen)} "
             f"{share:.1%} of the target: calibration there is unknown",
         )
-    return ClassWeights(values, prior_source, prior_target, float(n), "labels", notes)
+    influence = Counted(values, prior_source, prior_target, float(m))
+    covariance = (np.diag(prior_target) - np.outer(prior_target, prior_target)) / m
+    return ClassWeights(
+        values, prior_source, prior_target, float(n), "labels", notes,
+        covariance=covariance,
+        values_error=_values_error(influence, float(n)),
+        influence=influence,
+    )  # fmt: skip
+
+
+def _values_error(influence: Counted, n: float) -> np.ndarray:
+    """Standard errors of q / pi: w^2 (1 - pi) / (pi n) + q (1 - q) / (pi^2 m)."""
+    error, seen = np.zeros(len(influence.prior)), influence.seen
+    w, pi = influence.weights[seen], influence.prior[seen]
+    outside = (influence.outside**2).sum(axis=0)
+    error[seen] = np.sqrt(w**2 * (1 - pi) / (pi * n) + outside)
+    return error
 
 
 def _from_values(
@@ -108,7 +134,8 @@ def _from_values(
     notes = _notes(mass, seen, predicted, classes)
     values = np.where(seen, values, np.nan)
     target = np.where(seen, prior * np.nan_to_num(values), 0.0) / mass
-    return ClassWeights(values, prior, target, float(source_counts.sum()), "given", notes)
+    n = float(source_counts.sum())
+    return ClassWeights(values, prior, target, n, "given", notes, predicted=predicted)
 
 
 def _notes(

@@ -64,6 +64,7 @@ def assessed(
             solution.influence, certain * shrink * np.where(solution.held, CUT_OFF, 1.0)
         ),
         classes=classes,
+        predicted=predicted,
     )
     notes = (
         *lacking(seen, predicted, classes),
