@@ -196,7 +196,9 @@ def test_bad_seeds_are_named(rng):
     for call in (
         lambda: result_of(p, y, q, w, rng=rng, **SMALL),
         lambda: calshift.check_label_shift(p, y, q, rng=rng),
-        lambda: calshift.variance_algorithm1(p, y, q, weights=np.ones(len(w)), sampled=True, rng=rng),
+        lambda: calshift.variance_algorithm1(
+            p, y, q, weights=np.ones(len(w)), sampled=True, rng=rng
+        ),
         lambda: calshift.resample_label_shift(y, imbalance_factor=2, rng=rng),
     ):
         with pytest.raises(calshift.InvalidInput, match="rng"):
