@@ -44,9 +44,17 @@ def one_split(p: np.ndarray, y: np.ndarray, factor: float, seed: int) -> dict[st
     values = {}
     for estimator in ESTIMATORS:
         free = calshift.target_calibration_error(
-            p[source], y[source], p[target], weights=w, estimator=estimator
+            p[source],
+            y[source],
+            p[target],
+            weights=w,
+            estimator=estimator,
+            interval=None,
+            check=False,
         )
-        labelled = calshift.calibration_error(p[target], y[target], estimator=estimator)
+        labelled = calshift.calibration_error(
+            p[target], y[target], estimator=estimator, interval=None
+        )
         values[estimator] = (100 * free.estimate, 100 * labelled.estimate)
     return values
 
