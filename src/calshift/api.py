@@ -308,6 +308,9 @@ def label_shift_weights(
 def weights_from_labels(y_source: Any, y_target: Any, n_classes: int | None = None) -> ClassWeights:
     """The weights ``w_y = p_t(y) / p_s(y)`` where target labels exist: the oracle w*.
 
+    Intervals of what is made of them include the noise of both sides' labels, if ``y_source`` is
+    the source's; with ``interval="bootstrap"`` they are kept as they are.
+
     Examples
     --------
     >>> import calshift
@@ -380,7 +383,9 @@ def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
 
     Two models on the same rows, or one model on the target and on the source
     (``compare(result, result.source)``). Errors of the same rows share noise, which the interval
-    takes into account; both must come with ``interval="influence"``.
+    takes into account; both must come with ``interval="influence"``, and be of one kind, norm and
+    estimator. Labels, sample weights and sizes tell whether the rows are the same; that two models
+    saw the same target rows in the same order only the caller knows.
 
     Examples
     --------

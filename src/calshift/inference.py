@@ -62,10 +62,14 @@ def labelled(
     ones: np.ndarray,
     draws: Bootstrap | None,
 ) -> Estimation:
-    """With labels; a class with NaN in the place of a one is left out."""
-    influence = options.interval == "influence"
-    errors = event_errors(sample, None, events, options, ones, interval=influence)
-    if options.interval != "bootstrap" or draws is None:
+    """With labels; a class with NaN in the place of a one is left out.
+
+    Without draws, as the error beside a bootstrap, it has the interval in closed form.
+    """
+    drawn = options.interval == "bootstrap" and draws is not None
+    closed = options.interval is not None and not drawn
+    errors = event_errors(sample, None, events, options, ones, interval=closed)
+    if not drawn or draws is None:
         return errors
     return _with_draws(errors, draws, Recipe(events, options, ones), sample, None)
 

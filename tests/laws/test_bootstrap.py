@@ -210,3 +210,11 @@ def test_whole_numbers_may_be_written_as_floats():
     one = result_of(p, y, q, w, rng=1, interval="bootstrap", n_boot=24.0, n_jobs=1.0)
     two = result_of(p, y, q, w, rng=1, **SMALL)
     assert one.confidence_interval() == two.confidence_interval()
+
+
+def test_the_source_beside_a_bootstrap_has_its_interval_in_closed_form():
+    p, y, q, w = drawn(2, n=200, m=150)
+    beside = result_of(p, y, q, w, rng=1, **SMALL).source
+    assert beside.confidence_interval() == calshift.calibration_error(p, y).confidence_interval()
+    with pytest.raises(calshift.InvalidInput, match="interval"):
+        result_of(p, y, q, w, rng=1, norm=3, **SMALL).source.confidence_interval()
