@@ -12,7 +12,7 @@ import pytest
 import calshift
 from calshift import Predictions, check_label_shift
 from calshift.assumptions import label_shift_check
-from calshift.confidence import cells_of, gathered, joined
+from calshift.confidence import cells_of, merged, merged_places
 from calshift.engines import Arrays
 
 GAUSSIAN = calshift.simulate.GaussianSimulation(n_classes=4, dimensions=3)
@@ -183,17 +183,17 @@ def test_cells_that_join():
     """Four groups of one class by hand; the second class is rare, the third well filled."""
     source = np.array([9, 9, 9, 2, 1, 0, 0, 1, 9, 9, 9, 9], dtype=float)
     target = np.array([9, 9, 9, 9, 9, 9, 9, 9, 9, 2, 0, 3], dtype=float)
-    place = joined(source[None, :, None], target[None], 4)[0]
+    place = merged_places(source[None, :, None], target[None], 4)[0]
     # 3 joins 2; the rare class is too small alone and joins the smallest cell, 0 (of 9 rows);
     # of the last, both pairs have a poor cell, and the upper pair is poor as a whole
     assert place.tolist() == [0, 1, 2, 2, 0, 0, 0, 0, 8, 8, 8, 8]
-    together = gathered(target[None], place[None])[0]
+    together = merged(target[None], place[None])[0]
     assert together.tolist() == [45, 9, 18, 0, 0, 0, 0, 0, 14, 0, 0, 0, 0]
 
 
 def test_rare_classes_join_each_other_first():
     source = np.array([20, 20, 2, 1, 2, 2, 20, 20], dtype=float)
-    place = joined(source[None, :, None], source[None], 2)[0]
+    place = merged_places(source[None, :, None], source[None], 2)[0]
     assert place.tolist() == [0, 1, 8, 8, 8, 8, 6, 7]
 
 

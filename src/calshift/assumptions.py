@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from calshift.checks import checked_generator, checked_level, checked_whole
-from calshift.confidence import cells_of, gathered, joined
+from calshift.confidence import cells_of, merged, merged_places
 from calshift.engines import Arrays
 from calshift.errors import InvalidInput
-from calshift.overidentification import Fit, Tables, fitted, label_shift_fit, p_value
+from calshift.overidentification import Mixture, Tables, likeliest_mixture, nearest_mixture, p_value
 from calshift.predictions import Predictions
 from calshift.results import LabelShiftCheck
 from calshift.wording import names
@@ -41,10 +41,10 @@ def label_shift_check(
     if work > MOST_WORK_A_DRAW:
         return _untested((source.n_classes, groups), source.classes, about)
     tables, order = _in_order(_counted(source, target, counts, groups), counts)
-    place = joined(tables.source[None], tables.target[None], groups)
-    null = label_shift_fit(tables)
-    fit = fitted(
-        gathered(tables.source[None], place), gathered(tables.target[None], place), null[1]
+    place = merged_places(tables.source[None], tables.target[None], groups)
+    null = likeliest_mixture(tables)
+    fit = nearest_mixture(
+        merged(tables.source[None], place), merged(tables.target[None], place), null[1]
     )
     df, affordable = int(fit.df[0]), max(_least_draws(level), int(MOST_WORK / work))
     draws = min(wanted, affordable)
@@ -101,10 +101,10 @@ def _in_order(tables: Tables, counts: np.ndarray) -> tuple[Tables, np.ndarray]:
     return Tables(source.reshape(-1, len(columns)), other[order].ravel(), tables.groups), order
 
 
-def _misfits(tables: Tables, fit: Fit, place: np.ndarray, order: np.ndarray) -> dict[str, Any]:
+def _misfits(tables: Tables, fit: Mixture, place: np.ndarray, order: np.ndarray) -> dict[str, Any]:
     """Residuals by cell and by predicted class, in the user's order of the classes."""
     back, shape = np.argsort(order), (len(order), tables.groups)
-    rows, other = gathered(tables.source[None], place)[0], gathered(tables.target[None], place)[0]
+    rows, other = merged(tables.source[None], place)[0], merged(tables.target[None], place)[0]
     cells = _compared(rows, other, fit)[2][place[0]]
     rows, other = tables.source.reshape(*shape, -1).sum(axis=1), tables.target.reshape(shape)
     observed, expected, whole = _compared(rows, other.sum(axis=1), fit)
@@ -117,7 +117,7 @@ def _misfits(tables: Tables, fit: Fit, place: np.ndarray, order: np.ndarray) -> 
 
 
 def _compared(
-    source: np.ndarray, target: np.ndarray, fit: Fit
+    source: np.ndarray, target: np.ndarray, fit: Mixture
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The target's shares, those of the mixture, and g / sqrt(diag S); NaN without noise."""
     n, m, w = source.sum(axis=0), target.sum(), fit.bounded[0]

@@ -22,7 +22,7 @@ SUREST = 37.0  # log-odds of the largest number below 1
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(Frozen):
+class ConfidenceCells(Frozen):
     """The cells before any are joined.
 
     Attributes
@@ -54,7 +54,7 @@ class Cells(Frozen):
         return np.bincount(self.of(batch), batch.sample_weight, len(self.group) * self.count)
 
 
-def cells_of(source: Arrays, target: Arrays, groups: int) -> Cells:
+def cells_of(source: Arrays, target: Arrays, groups: int) -> ConfidenceCells:
     """Cells that cut every predicted class in groups of about equally many rows.
 
     A step belongs to the group of its middle rank, so that equal confidences are never split.
@@ -69,10 +69,10 @@ def cells_of(source: Arrays, target: Arrays, groups: int) -> Cells:
     rows = (source.total(kernel) + target.total(kernel)).reshape(K, steps).astype(float)
     middle = np.cumsum(rows, axis=1) - rows / 2
     rank = middle / np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    return Cells(np.minimum(groups * rank, groups - 1).astype(np.intp), groups)
+    return ConfidenceCells(np.minimum(groups * rank, groups - 1).astype(np.intp), groups)
 
 
-def joined(source: np.ndarray, target: np.ndarray, groups: int) -> np.ndarray:
+def merged_places(source: np.ndarray, target: np.ndarray, groups: int) -> np.ndarray:
     """(B, K G) the cell that each cell becomes in B pairs of tables; K G is that of rare classes.
 
     Neighbours with fewer than 5 rows of either sample join: first in pairs, then pairs of pairs. A
@@ -99,7 +99,7 @@ def joined(source: np.ndarray, target: np.ndarray, groups: int) -> np.ndarray:
     return np.asarray(np.where(lonely & (place == cells), smallest[:, None], place))
 
 
-def gathered(counts: np.ndarray, place: np.ndarray) -> np.ndarray:
+def merged(counts: np.ndarray, place: np.ndarray) -> np.ndarray:
     """Counts (B, cells, ...) added up in the cells they become, one more than there were."""
     out = np.concatenate([counts, np.zeros_like(counts[:, :1])], axis=1)
     draw, cell = np.nonzero(place != np.arange(place.shape[1]))

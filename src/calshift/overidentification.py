@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.confidence import gathered, joined
+from calshift.confidence import merged, merged_places
 
 STEPS = 2  # of least squares, each with the noise of the shares before
 RIDGE = 1e-12  # on a matrix of unit diagonal: classes that are not told apart share their mass
@@ -42,7 +42,7 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Fit:
+class Mixture:
     """The mixture nearest to the target, for each of B pairs of tables.
 
     Attributes
@@ -51,14 +51,12 @@ class Fit:
     df : (B,) cells in use less the rank of the class columns
     shares : (B, S) q, of any sign, with sum 1
     bounded : (B, S) w, the positive shares with which the noise was reckoned
-    gap : (B, L) g = h - A q
     """
 
     statistic: np.ndarray
     df: np.ndarray
     shares: np.ndarray
     bounded: np.ndarray
-    gap: np.ndarray
 
     @property
     def tail(self) -> np.ndarray:
@@ -68,7 +66,7 @@ class Fit:
         return np.where(self.df > 0, chdtrc(np.maximum(self.df, 1), self.statistic), 1.0)
 
 
-def fitted(source: np.ndarray, target: np.ndarray, start: np.ndarray) -> Fit:
+def nearest_mixture(source: np.ndarray, target: np.ndarray, start: np.ndarray) -> Mixture:
     """J = min_q sum_l (h - A q)_l^2 / D_l of counts (B, L, S) and (B, L), from shares (S,).
 
     D = A (w / m + w^2 / (n_y - 1)) is the diagonal of S(w) + A Gamma A', and D lies in the span of
@@ -91,7 +89,7 @@ def fitted(source: np.ndarray, target: np.ndarray, start: np.ndarray) -> Fit:
     gap = h - _times(A, q)
     J = np.sum((gap * root) ** 2, axis=1)
     df = np.maximum(np.count_nonzero(D, axis=1) - _rank(G), 0)
-    return Fit(J, df, q, w, gap)
+    return Mixture(J, df, q, w)
 
 
 def _correlations(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +117,7 @@ def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
     return np.asarray((matrix @ vector[:, :, None])[:, :, 0])
 
 
-def label_shift_fit(tables: Tables) -> tuple[np.ndarray, np.ndarray]:
+def likeliest_mixture(tables: Tables) -> tuple[np.ndarray, np.ndarray]:
     """A (cells, S) and q (S,) of about the largest likelihood of both tables under label shift.
 
     EM, from columns to which a twentieth of a row is added, spread like both samples: where the
@@ -159,8 +157,8 @@ def p_value(
     extreme = np.zeros(0, dtype=bool)
     while len(extreme) < draws and extreme.sum() < STOP:
         source, target = draw(min(at_once, draws - len(extreme)), rng)
-        place = joined(source, target, tables.groups)
-        fit = fitted(gathered(source, place), gathered(target, place), null[1])
+        place = merged_places(source, target, tables.groups)
+        fit = nearest_mixture(merged(source, place), merged(target, place), null[1])
         extreme = np.append(extreme, fit.tail <= tail)
     if extreme.sum() >= STOP:
         stopped = int(np.flatnonzero(extreme)[STOP - 1]) + 1

@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 import calshift
 from calshift import overidentification
-from calshift.overidentification import Tables, fitted, label_shift_fit, p_value
+from calshift.overidentification import Tables, likeliest_mixture, nearest_mixture, p_value
 
 LEVELS = np.array([0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.99])  # far apart in log-odds
 
@@ -152,7 +152,7 @@ def test_the_null_is_a_maximum_of_the_likelihood():
     rng = np.random.default_rng(0)
     source = rng.multinomial(300, rng.dirichlet(np.ones(8)), 3).T.astype(float)
     target = rng.multinomial(500, rng.dirichlet(np.ones(8))).astype(float)
-    A, q = label_shift_fit(Tables(source, target, 2))
+    A, q = likeliest_mixture(Tables(source, target, 2))
 
     def likelihood(A, q):
         return np.sum(source * np.log(A)) + target @ np.log(A @ q)
@@ -181,8 +181,10 @@ def test_bootstrap_and_chi_square_agree_on_large_samples(monkeypatch, effect):
         )
         target = rng.multinomial(30_000, bent / bent.sum()).astype(float)
         tables = Tables(source, target, 2)
-        null = label_shift_fit(tables)
-        fit = fitted(*(np.concatenate([t, 0 * t[:1]])[None] for t in (source, target)), null[1])
+        null = likeliest_mixture(tables)
+        fit = nearest_mixture(
+            *(np.concatenate([t, 0 * t[:1]])[None] for t in (source, target)), null[1]
+        )
         assert fit.df[0] == 3
         np.testing.assert_allclose(fit.tail[0], chi2.sf(fit.statistic[0], 3))
         p, _ = p_value(tables, fit.tail[0], null, 2000, np.random.default_rng(seed))
