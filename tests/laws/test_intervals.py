@@ -309,8 +309,9 @@ def test_the_interval_covers_if_the_law_holds(df, sizes):
     """Noncentral chi-square draws with kap known: 95% of intervals hold t, at 0 and far from it.
 
     4000 draws: binomial standard error .0034; asked within 4 of them from below. From above .985,
-    since between small and large t the lower tail is all or nothing. The skewness of the law on
-    the scale of roots, and kap from the plug-in itself, cost up to .01 with one degree of freedom.
+    since a small t has .7 of the doubt, and the lower tail is all or nothing further on. The
+    skewness of the law on the scale of roots, and kap from the plug-in itself, cost up to .01 with
+    one degree of freedom.
     """
     kap, rng = 0.1, np.random.default_rng(int(df + 10 * sizes))
     bias, T = df * kap, df * kap**2

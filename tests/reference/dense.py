@@ -137,6 +137,8 @@ class Law:
     def interval(self, level):
         """{t >= 0 : P(|root of a plug-in - mean root| >= that of the one found | t) >= 1 - level}.
 
+        Where only one side of the mean counts, 70% of 1 - level suffice.
+
         Roots of plug-ins below the bias count as the root of the bias, the one found included. A
         plug-in over kap is noncentral chi-square, df = bias / kap, noncentrality t / kap.
         """
@@ -161,7 +163,8 @@ class Law:
         mean, root, least = (np.sqrt(v / kap) for v in (t + self.bias, plug, self.bias))
         if root >= mean:
             other = 2 * mean - root
-            return law.sf(root**2) + (law.cdf(other**2) if other >= least else 0.0)
+            both = other >= least
+            return law.sf(root**2) + law.cdf(other**2) if both else law.sf(root**2) / 0.7
         return law.cdf(root**2) + law.sf((2 * mean - root) ** 2)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from calshift.frozen import Frozen
 
 BISECTIONS = 60
+ONE_SIDED = 0.7  # of the doubt, where all of it is about too high a plug-in: a margin for the law
 FAR = 1e4  # noncentrality beyond which chi-square is taken as normal: chndtr slows down there
 
 
@@ -78,13 +79,14 @@ class SquareLaw(Frozen):
         """P(a plug-in as far from its mean as the one found, or farther | error t).
 
         Far on the scale of roots, on which the spread is nearly the same for all t. Nothing counts
-        as below the bias: so no plug-in is too low for a small t, and all doubt is about too high.
+        as below the bias: so no plug-in is too low for a small t, and all doubt is about too high,
+        where the chi-square falls a little too fast.
         """
         least, root = np.sqrt(self.bias), np.sqrt(np.maximum(self.plug, self.bias))
         other = 2 * np.sqrt(t + self.bias) - root  # as far from the mean, on the other side
         low, high = np.minimum(root, other), np.maximum(root, other)
-        too_low = np.where(low >= least, self._below(low**2, t), 0.0)
-        return np.asarray(too_low + 1 - self._below(high**2, t))
+        too_low, too_high = self._below(low**2, t), 1 - self._below(high**2, t)
+        return np.asarray(np.where(low >= least, too_low + too_high, too_high / ONE_SIDED))
 
     def _below(self, plug: np.ndarray, t: np.ndarray) -> np.ndarray:
         """P(plug-in below that | error t)."""
