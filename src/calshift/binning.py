@@ -120,7 +120,8 @@ def fine_edges(score: np.ndarray, weight: np.ndarray | None, bins: int) -> np.nd
     t = (rank + unit_arcsin(value)) / 2
     first = np.searchsorted(t, np.arange(1, bins) / bins, side="left")
     first = np.unique(first[(first > 0) & (first < len(value))])
-    return np.asarray((value[first - 1] + value[first]) / 2)  # halfway: 1 - p has the same bins
+    halfway = (value[first - 1] + value[first]) / 2  # so that 1 - p has the same bins
+    return np.asarray(np.where(halfway > value[first - 1], halfway, value[first]))
 
 
 def _sorted(score: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
