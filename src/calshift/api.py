@@ -607,9 +607,8 @@ def _with_weights(
 
 
 def _class_counts(statistics: ShiftStatistics) -> np.ndarray:
-    by_stratum = statistics.source[0, 0].sum(axis=0)
     events = statistics.edges.events
-    return np.bincount(events.stratum_label, by_stratum, events.n_classes)
+    return np.bincount(events.stratum_label, statistics.rows[0], events.n_classes)
 
 
 def _check_classes(predictions: Predictions, edges: BinEdges, name: str) -> None:

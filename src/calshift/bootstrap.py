@@ -1,9 +1,8 @@
 """The bootstrap: both samples drawn again, weights refitted, everything recomputed.
 
 Each row is counted Poisson(1) times (Poisson of its sample weight; that weight times Poisson(1) if
-it is below 1), or drawn within its class where
-class counts were fixed. Every draw has a seed of its own, so that the draws are the same for any
-number of processes.
+it is below 1), or drawn within its class where class counts were fixed. Every draw has a seed of
+its own, so that the draws are the same for any number of processes.
 """
 
 from __future__ import annotations

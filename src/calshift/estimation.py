@@ -23,7 +23,7 @@ from calshift.estimators import (
 )
 from calshift.events import Events
 from calshift.fits import fitted, resting_on_few
-from calshift.influence import Influence
+from calshift.influence import WeightInfluence
 from calshift.kernels import as_points
 from calshift.moves import Moves
 from calshift.options import Options
@@ -63,7 +63,7 @@ def event_errors(
     events: Events,
     options: Options,
     class_weights: np.ndarray,
-    influence: Influence | None = None,
+    influence: WeightInfluence | None = None,
     *,
     interval: bool = False,
 ) -> Estimation:

@@ -66,11 +66,10 @@ def labelled(
 
     Without draws, as the error beside a bootstrap, it has the interval in closed form.
     """
-    drawn = options.interval == "bootstrap" and draws is not None
-    closed = options.interval is not None and not drawn
-    errors = event_errors(sample, None, events, options, ones, interval=closed)
-    if not drawn or draws is None:
-        return errors
+    if options.interval != "bootstrap" or draws is None:
+        closed = options.interval is not None
+        return event_errors(sample, None, events, options, ones, interval=closed)
+    errors = event_errors(sample, None, events, options, ones)
     return _with_draws(errors, draws, Recipe(events, options, ones), sample, None)
 
 

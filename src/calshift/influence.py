@@ -30,6 +30,14 @@ class Influence(Protocol):
         """(rows, S) how each source row moved the source prior."""
 
 
+class WeightInfluence(Influence, Protocol):
+    """That of weights as they are used, which observations of neither sample may have moved."""
+
+    @property
+    def outside(self) -> np.ndarray:
+        """(rows, S) by how much those moved the weights; mostly none, (0, S)."""
+
+
 @dataclass(frozen=True)
 class Solution:
     """What a method finds, over the S classes that the source shows.
@@ -89,6 +97,11 @@ class Damped(Frozen):
     def base(self, batch: Predictions) -> np.ndarray:
         """(rows, S) how each source row moved the source prior."""
         return self.inner.base(batch)
+
+    @property
+    def outside(self) -> np.ndarray:
+        """(0, S): all that moved the weights is in the two samples."""
+        return np.zeros((0, len(self.factor)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.influence import Counted, Influence
+from calshift.influence import WeightInfluence
 from calshift.predictions import Predictions
 
 
@@ -17,12 +17,12 @@ class Weighting:
     values: np.ndarray  # (K,), 0 for classes that are left out
     seen: np.ndarray  # (K,) bool
     scale: float  # what the weights were divided by
-    influence: Influence | None
+    influence: WeightInfluence | None
     sizes: tuple[float, float]  # n, m
 
     @staticmethod
     def of(
-        class_weights: np.ndarray, influence: Influence | None, sizes: tuple[float, float]
+        class_weights: np.ndarray, influence: WeightInfluence | None, sizes: tuple[float, float]
     ) -> Weighting:
         """From weights with NaN for classes that are left out."""
         scale = float(np.nanmax(class_weights))
@@ -37,10 +37,10 @@ class Weighting:
 
     @property
     def outside_moves(self) -> np.ndarray:
-        """(rows, S) by how much observations of neither sample moved them; mostly (0, S)."""
-        if isinstance(self.influence, Counted):
-            return np.asarray(self.influence.outside / self.scale)
-        return np.zeros((0, 0 if self.influence is None else int(self.seen.sum())))
+        """(rows, S) by how much observations of neither sample moved them; (0, 0) if given."""
+        if self.influence is None:
+            return np.zeros((0, 0))
+        return np.asarray(self.influence.outside / self.scale)
 
     def target_moves(self, batch: Predictions) -> np.ndarray:
         """(rows, S) by how much each target row moved the weights; (rows, 0) if they are given."""

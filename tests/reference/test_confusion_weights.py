@@ -86,7 +86,8 @@ def penalty(K, n):
 
 def check_rlls(soft, source, target):
     """The weights and those of bbse, once they are seen to be what the convex solver finds."""
-    cp = pytest.importorskip("cvxpy")
+    import cvxpy as cp
+
     C, mu, _ = system(source, target, soft)
     b, strength = mu - C.sum(axis=1), penalty(len(C), source.frequency.sum())
 
@@ -174,7 +175,8 @@ def by_active_sets(C, mu, pi):
 
 
 def by_convex_solver(C, mu, pi):
-    cp = pytest.importorskip("cvxpy")
+    import cvxpy as cp
+
     w = cp.Variable(len(pi))
     solve(cp.Problem(cp.Minimize(cp.norm(C @ w - mu)), [w >= 0, pi @ w == 1]))
     feasible = np.maximum(w.value, 0)

@@ -14,7 +14,7 @@ from calshift.frozen import Frozen
 from calshift.wording import noted
 
 if TYPE_CHECKING:
-    from calshift.influence import Influence
+    from calshift.influence import WeightInfluence
 
 ROWS_SHOWN = 20
 
@@ -53,7 +53,7 @@ class ClassWeights(Frozen):
     condition_number: float | None = None
     smallest_singular_value: float | None = None
     reasons: tuple[str, ...] = ()
-    influence: Influence | None = None
+    influence: WeightInfluence | None = None
     classes: tuple[Any, ...] | None = None
     predicted: np.ndarray | None = None
 

@@ -53,16 +53,13 @@ def _is_of(weights: ClassWeights, source_counts: np.ndarray, predicted: np.ndarr
         weights.influence is not None
         and weights.n_source == n
         and np.array_equal(weights.prior_source, source_counts / n)
-        and (
-            predicted is None
-            or isinstance(weights.influence, Counted)
-            or _close(weights.predicted, predicted)
-        )
+        and _alike(weights.predicted, predicted)
     )
 
 
-def _close(a: np.ndarray | None, b: np.ndarray) -> bool:
-    return a is not None and np.allclose(a, b, rtol=1e-6, atol=1e-12)
+def _alike(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    """Whether two mean predictions are the same; where there is none, as far as is known."""
+    return a is None or b is None or np.allclose(a, b, rtol=1e-6, atol=1e-12)
 
 
 def _refitted(weights: ClassWeights, checked: ClassWeights) -> ClassWeights:
