@@ -96,3 +96,10 @@ def test_given_weights_have_no_interval():
     assert labels == ["weight"]
     with pytest.raises(calshift.InvalidInput, match="ClassWeights"):
         calshift.plot_weights([1, 2])
+
+
+@pytest.mark.parametrize("classes", [2, 4, 60])
+def test_only_whole_numbers_stand_for_classes(classes):
+    ax = calshift.plot_weights(calshift.weights_from_labels(range(classes), range(classes)))
+    ticks = ax.get_xticks()
+    assert np.array_equal(ticks, np.round(ticks))

@@ -120,6 +120,7 @@ def _name_classes(ax: Any, count: int, classes: tuple[Any, ...] | None) -> None:
         ax.set_xticks(range(count), [str(name) for name in classes], rotation=45, ha="right")
     else:
         ax.set(xlabel="class")
+        ax.locator_params(axis="x", integer=True)  # there is no class 0.5
 
 
 def _roots(result: CalibrationErrorResult) -> np.ndarray:
