@@ -1,0 +1,101 @@
+"""Which measure of the noise should the debiased L2 error subtract?
+
+    python benchmarks/noise.py [--draws 80]
+
+With many classes few rows have a high score, and a row that carries much of the fit is noisier
+than its neighbours. Three measures (docs/mathematics.md 4 for the letters), true weights, hats:
+
+    squares:  w^2 e^2 / (1 - l), as built, and the bias of the ratio, 2 a . sum l o / (1 - l)
+    left out: w^2 u e / (1 - l) instead, which is unbiased for weights of 1 and a fixed design
+    centred:  squares, and c w g e / (1 - l) more noise, c = sum w^2 / sum w; the same share of the
+              ratio's bias, c / w of it, is left away. Both have mean 0 where the fit is right, and
+              with weights of 1 this is "left out" without a bias of the ratio.
+
+Cells: bias in standard deviations of "squares" +- 1 / sqrt(draws), and in brackets the RMSE over
+the least of the row. Set OPENBLAS_NUM_THREADS=1: work is spread over processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from multiprocessing import Pool
+
+import numpy as np
+from tables import write_table
+
+import calshift
+from calshift.fits import Fit, fitted
+from calshift.simulate import GaussianSimulation
+
+MEASURES = ("squares", "left out", "centred")
+# classes, imbalance, temperature, dimensions, spread, seed, n, m
+CASES = [
+    (10, 100, 0.6, 8, 1.0, 76, 1500, 6000),
+    (12, 10, 1.6, 10, 1.0, 15, 2000, 2000),
+    (30, 10, 0.7, 12, 1.0, 19, 3000, 3000),
+    (40, 10, 0.6, 10, 2.0, 21, 3000, 3000),
+    (40, 100, 1.5, 15, 1.0, 73, 2000, 2000),
+    (50, 1, 0.7, 20, 1.0, 74, 2000, 500),
+    (50, 1, 1.0, 20, 1.0, 77, 1000, 3000),
+    (50, 10, 1.0, 15, 1.0, 71, 500, 500),
+    (50, 10, 1.0, 15, 1.0, 72, 2000, 8000),
+    (50, 10, 1.0, 20, 1.0, 78, 10_000, 50_000),
+    (60, 100, 0.7, 12, 1.5, 20, 4000, 1000),
+    (100, 20, 0.7, 25, 1.0, 75, 4000, 4000),
+]
+
+
+def simulation(case: tuple[float, ...]) -> GaussianSimulation:
+    K, imbalance, temperature, dimensions, spread, seed = case[:6]
+    return GaussianSimulation(int(K), imbalance, temperature, int(dimensions), spread, seed=seed)
+
+
+def errors(fit: Fit) -> list[float]:
+    """The debiased error of one event by each measure."""
+    cells, g, a = fit.cells, fit.value[fit.cells.bin], fit.coordinates
+    squares = float(a @ a + 2 * a @ fit.lean - np.trace(fit.noise))
+    product = cells.by_bin(cells.weight * g * fit.excess / fit.slack)  # w g e / (1 - l)
+    squared = cells.by_bin(cells.weight**2 * g * fit.excess / fit.slack)
+    mass = cells.rows * cells.weight
+    level = float(mass @ cells.weight / mass.sum())
+    tilt = cells.by_bin(cells.weight * fit.excess / fit.slack) * fit.leverage
+    noise, lean = fit.basis.squared(product), fit.basis.gathered(tilt)
+    return [
+        squares,
+        squares - float(np.trace(fit.basis.squared(squared))),
+        squares - level * float(np.trace(noise) + 2 * a @ lean),
+    ]
+
+
+def draw(job: tuple[tuple[float, ...], int]) -> np.ndarray:
+    """(measures,) errors of one draw, averaged over the classes."""
+    case, seed = job
+    world, n, m = simulation(case), int(case[6]), int(case[7])
+    p, y = world.source(n, rng=[seed, n, 1])
+    q, _ = world.target(m, rng=[seed, m, 2])
+    sums = calshift.accumulate(p, y, q, edges=calshift.bin_edges(q))
+    fits = [fitted(sums, k, world.class_weights) for k in range(world.n_classes)]
+    return np.mean([errors(fit) for fit in fits], axis=0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=80)
+    draws = parser.parse_args().draws
+    rows = []
+    with Pool() as pool:
+        for case in CASES:
+            truth = simulation(case).true_error(rows=500_000)
+            found = np.array(pool.map(draw, [(case, seed) for seed in range(draws)], chunksize=2))
+            bias = (found.mean(axis=0) - truth) / found[:, 0].std(ddof=1)
+            rmse = np.sqrt(((found - truth) ** 2).mean(axis=0))
+            cells = [f"{b:+.2f} ({r:.2f})" for b, r in zip(bias, rmse / rmse.min(), strict=True)]
+            K, imbalance, temperature, _, _, _, n, m = case
+            rows.append([K, f"{n}:{m}", imbalance, temperature, f"{truth:.3g}", *cells])
+            print(*rows[-1], flush=True)
+    about = f"{__doc__}\nDraws: {draws}."
+    write_table("noise", about, ["K", "n:m", "IF", "T", "truth", *MEASURES], rows)
+
+
+if __name__ == "__main__":
+    main()
