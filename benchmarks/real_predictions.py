@@ -73,8 +73,10 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=20)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", calshift.UnreliableWeights)  # floor() of counts, missing tails
-    rows = []
-    for path in sorted(arguments.directory.glob("*cifar*.npz")):
+    paths, rows = sorted(arguments.directory.glob("*cifar*.npz")), []
+    if not paths:
+        parser.error(f"no *cifar*.npz in {arguments.directory}")
+    for path in paths:
         p, y = load(path)
         for factor in FACTORS:
             splits = [one_split(p, y, factor, seed) for seed in range(arguments.splits)]
