@@ -3,10 +3,10 @@
     python benchmarks/basis.py [--draws 60]
 
 Every candidate estimates the debiased label-free error, L2 and L1, with true weights on draws of
-simulations with known truth, none of which is one that the tests or the other studies use. Shown
-over all of them: |bias| / sd (mean and worst), and the RMSE divided by the best candidate's on the
-same simulation (mean and worst). Hats are named by scale (x n^(1/4) of them), least count between
-knots, and eigenvalue floor.
+simulations with known truth; noise.py uses four of them again, the tests and other studies none.
+Shown over all of them: |bias| / sd (mean and worst), and the RMSE divided by the best candidate's
+on the same simulation (mean and worst). Hats are named by scale (x n^(1/4) of them), least count
+between knots, and eigenvalue floor.
 """
 
 from __future__ import annotations

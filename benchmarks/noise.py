@@ -11,6 +11,9 @@ than its neighbours. Three measures (docs/mathematics.md 4 for the letters), tru
               ratio's bias, c / w of it, is left away. Both have mean 0 where the fit is right, and
               with weights of 1 this is "left out" without a bias of the ratio.
 
+Four of the simulations (seeds 15, 19, 20 and 21) are of basis.py, which chose the constants with
+"squares"; the others took no part in any choice, and none is of the coverage study.
+
 Cells: bias in standard deviations of "squares" +- 1 / sqrt(draws), and in brackets the RMSE over
 the least of the row. Set OPENBLAS_NUM_THREADS=1: work is spread over processes.
 """
