@@ -63,11 +63,23 @@ ORDER = (
     "resampling",
     "simulate",
     "plotting",
+    "data",
+    "monitoring",
+    "verdicts",
+    "report",
+    "columns",
+    "values",
+    "formats",
+    "files",
+    "written_weights",
+    "arguments",
+    "outputs",
     "commands",
     "cli",
     "__main__",
 )
-LATE = {("results", "plotting", "plot")}  # importer, imported, the method that may do it
+# importer, imported, the method that may do it
+LATE = {("results", "plotting", "plot"), ("results", "report", "_repr_html_")}
 FROM_THE_SHELF = {("commands", "__version__")}  # importer, the name taken from calshift itself
 
 HEAVY = ("scipy", "narwhals", "matplotlib", "torch", "pandas", "polars", "pyarrow", "click", "tqdm")

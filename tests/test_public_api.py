@@ -39,9 +39,9 @@ PROMISED = {
         ("weights", "kind", "norm", "bins", "stratified", "sampled", "rng"),
     ),
     "recalibrate": (PAIR, ("method", "weights")),
-    "monitor": ((*PAIR, "time"), ("window", "rows", "weights", *ASKED, *SURE)),
+    "monitor": ((*PAIR, "time"), ("window", "rows", "weights", "check", *ASKED, *SURE)),
     "resample_label_shift": (("y",), ("prior", "imbalance_factor", "size", "rng")),
-    "write_report": (("result", "path"), ()),
+    "write_report": (("result", "path"), ("level", "max_error", "gate")),
     "softmax": (("logits", "axis"), ()),
     "Predictions": (("p", "y"), ("classes", "sample_weight")),
 }
@@ -72,6 +72,7 @@ DEFAULTS = {
 WITHOUT_DEFAULT = {("resample_label_shift", "y")}
 OTHER_DEFAULT = {
     ("variance_algorithm1", "bins"),
+    ("write_report", "level"),
     ("check_label_shift", "n_boot"),
     ("check_label_shift", "rng"),  # a check gives the same answer every time it is asked
 }

@@ -1,6 +1,6 @@
 """calshift: are a classifier's probabilities still true after the mix of classes changed?"""
 
-from calshift import simulate
+from calshift import data, simulate
 from calshift.api import (
     accumulate,
     bin_edges,
@@ -17,8 +17,10 @@ from calshift.api import (
 from calshift.binning import BinEdges
 from calshift.conversion import softmax
 from calshift.errors import InvalidInput, UnreliableWeights
+from calshift.monitoring import monitor
 from calshift.plotting import plot_reliability, plot_weights
 from calshift.predictions import Predictions
+from calshift.report import write_report
 from calshift.resampling import resample_label_shift
 from calshift.results import (
     AlgorithmVariance,
@@ -26,6 +28,7 @@ from calshift.results import (
     ClassWeights,
     Difference,
     LabelShiftCheck,
+    MonitoringResult,
     ReliabilityCurve,
 )
 from calshift.statistics import ShiftStatistics
@@ -40,6 +43,7 @@ __all__ = [
     "Difference",
     "InvalidInput",
     "LabelShiftCheck",
+    "MonitoringResult",
     "Predictions",
     "ReliabilityCurve",
     "ShiftStatistics",
@@ -50,7 +54,9 @@ __all__ = [
     "calibration_error",
     "check_label_shift",
     "compare",
+    "data",
     "label_shift_weights",
+    "monitor",
     "plot_reliability",
     "plot_weights",
     "reliability_curve",
@@ -61,4 +67,5 @@ __all__ = [
     "target_calibration_error_from",
     "variance_algorithm1",
     "weights_from_labels",
+    "write_report",
 ]

@@ -5,18 +5,19 @@ The mean over the events not left out, the classes beside it, and what a statist
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from calshift.bootstrap import Bootstrap
 from calshift.estimation import Estimation
-from calshift.events import Events
-from calshift.inference import labelled
+from calshift.events import Events, events_of
+from calshift.inference import estimated, labelled
 from calshift.objections import objections
 from calshift.options import Options
 from calshift.predictions import Predictions
-from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck
+from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck, Samples
 
 
 def labelled_result(
@@ -32,6 +33,25 @@ def labelled_result(
         n_source=sample.size,
         classes=sample.classes,
         **_averaged(found, events, options, sample.size),
+    )
+
+
+def target_result(
+    source: Predictions,
+    target: Predictions,
+    options: Options,
+    weights: Any,
+    draws: Bootstrap,
+    check: LabelShiftCheck | None,
+) -> CalibrationErrorResult:
+    """The error without labels from the rows of both samples, and the source's own beside it."""
+    events = events_of(options.kind, source)
+    found, class_weights = estimated(source, target, events, options, weights, draws)
+    before = labelled_result(source, events, options, 0 * class_weights.values + 1, None)
+    sizes = (source.size, target.size)
+    return replace(
+        shifted_result(found, events, options, class_weights, sizes, before, source.classes, check),
+        samples=Samples(source, target),
     )
 
 
@@ -81,6 +101,7 @@ def _averaged(
         "law": found.law,
         "class_law": found.event_laws if classwise else None,
         "moves": found.moves,
+        "settings": options.settings,
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calshift.algorithm1 import event_variances
-from calshift.answers import added_variances, labelled_result, shifted_result
+from calshift.answers import added_variances, labelled_result, shifted_result, target_result
 from calshift.assumptions import label_shift_check
 from calshift.binning import BinEdges, find_edges
 from calshift.bootstrap import Bootstrap, Progress
@@ -17,17 +17,17 @@ from calshift.checks import (
     check_same_names,
     checked_generator,
     checked_whole,
+    is_number,
     label_codes,
 )
 from calshift.comparison import difference
-from calshift.curves import curve_of
+from calshift.curves import curves_of
 from calshift.engines import Arrays
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.estimation import Estimation
 from calshift.estimators import from_statistics, shifted_square
 from calshift.events import binned_events, events_of
 from calshift.gaps import spread_of
-from calshift.inference import estimated
 from calshift.options import Options
 from calshift.predictions import Predictions, as_pair, as_predictions, as_source
 from calshift.results import (
@@ -190,15 +190,12 @@ def target_calibration_error(
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
     draws = Bootstrap(n_boot, rng, n_jobs, progress, stratified)
     source, target = as_pair(p_source, y_source, p_target)
-    events = events_of(kind, source)
-    found, class_weights = estimated(source, target, events, options, weights, draws)
-    before = labelled_result(source, events, options, 0 * class_weights.values + 1, None)
-    sizes = (source.size, target.size)
-    assumption = label_shift_check(source, target, CHECK_LEVEL, CHECK_DRAWS, 0) if check else None
-    _announce(class_weights, assumption)
-    return shifted_result(
-        found, events, options, class_weights, sizes, before, source.classes, assumption
-    )
+    events_of(kind, source)  # a kind that does not fit is said before the test
+    seed = rng if is_number(rng) else 0
+    checked = label_shift_check(source, target, CHECK_LEVEL, CHECK_DRAWS, seed) if check else None
+    result = target_result(source, target, options, weights, draws, checked)
+    _announce(result.class_weights, checked)
+    return result
 
 
 def target_calibration_error_from(
@@ -523,7 +520,8 @@ def reliability_curve(
         found = class_weights_of(weights, source, target)
         _announce(found)
         weighting = Weighting.of(found.values, found.influence, (source.size, target.size))
-    return curve_of(source, target, binned_events(kind, source), weighting, label, bins)
+    wanted = [(binned_events(kind, source), label)]
+    return curves_of(source, target, wanted, weighting, bins)[0]
 
 
 def bin_edges(
@@ -584,11 +582,13 @@ def accumulate(
     return statistics
 
 
-def _announce(class_weights: ClassWeights, assumption: LabelShiftCheck | None = None) -> None:
+def _announce(
+    class_weights: ClassWeights | None, assumption: LabelShiftCheck | None = None
+) -> None:
     """Tell the caller of the public function what is wrong with the weights."""
     if assumption is not None and assumption.rejected:
         python_warnings.warn(assumption.verdict, UnreliableWeights, stacklevel=3)
-    for note in class_weights.warnings:
+    for note in () if class_weights is None else class_weights.warnings:
         python_warnings.warn(note, UnreliableWeights, stacklevel=3)
 
 

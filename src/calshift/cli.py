@@ -1,17 +1,96 @@
-"""The command line: parse, call the library, write."""
+"""The command line's entry: every mistake ends in one line and an exit status."""
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
+
+EXTRAS = ("click", "jinja2", "matplotlib", "pyarrow")
+USAGE, FAULT, STOPPED = 2, 4, 130
 
 
 def main() -> None:
     """Entry point of `calshift` and `python -m calshift`."""
+    for stream in (sys.stdout, sys.stderr):  # a class name must not break a narrow terminal
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(status(sys.argv[1:]))
+
+
+def status(arguments: list[str]) -> int:
+    """Run the command: its exit status, with whatever went wrong said in one line."""
+    debug = "--debug" in arguments
     try:
-        from calshift.commands import run
-    except ImportError as error:
-        if error.name != "click":
-            raise
-        sys.stderr.write("calshift's command line needs: pip install 'calshift[cli]'\n")
-        raise SystemExit(2) from None
-    run()
+        return _run(arguments)
+    except ImportError as problem:
+        return _said(debug, _lacking(problem), USAGE if _name(problem) in EXTRAS else FAULT)
+    except ValueError as problem:
+        if not _is_mistake(problem):
+            return _said(debug, _fault(problem), FAULT)
+        return _said(debug, _for_files(str(problem)), USAGE)
+    except MemoryError:
+        return _said(debug, "not enough memory for these files: use fewer rows", USAGE)
+    except KeyboardInterrupt:
+        return _said(debug, "stopped", STOPPED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # no complaint at exit
+        return USAGE
+    except Exception as problem:
+        return _said(debug, _fault(problem), FAULT)
+
+
+def _run(arguments: list[str]) -> int:
+    import click
+
+    from calshift.commands import run
+
+    try:
+        found = run.main(arguments, prog_name="calshift", standalone_mode=False)
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    except click.ClickException as problem:
+        problem.show()
+        return USAGE
+    sys.stdout.flush()
+    return int(found or 0)
+
+
+def _is_mistake(problem: Exception) -> bool:
+    """A mistake of the user, not of ours."""
+    from calshift.errors import InvalidInput
+
+    return isinstance(problem, InvalidInput)
+
+
+def _for_files(message: str) -> str:
+    """Hints that speak of Python, in the words of the command line."""
+    for spoken in ("use calshift.softmax", "use numpy.exp"):
+        message = message.replace(spoken, "pass --logits")
+    return message
+
+
+def _lacking(problem: ImportError) -> str:
+    name = _name(problem)
+    if name in EXTRAS:
+        return f"this needs {name}: pip install 'calshift[cli]'"
+    return _fault(problem)
+
+
+def _name(problem: ImportError) -> str:
+    return (problem.name or "").split(".")[0]
+
+
+def _fault(problem: Exception) -> str:
+    what = " ".join(str(problem).split())
+    return (
+        f"a fault in calshift, not in your files ({type(problem).__name__}: {what}); "
+        "please report it with what --debug shows"
+    )
+
+
+def _said(debug: bool, message: str, code: int) -> int:
+    if debug:
+        traceback.print_exc()
+    sys.stderr.write(f"calshift: {' '.join(message.split())}\n")
+    return code

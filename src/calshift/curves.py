@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,34 +24,49 @@ LEAST_ROWS = 10.0  # of a bin under bins="auto": a point worth drawing
 MOST_SCORES = 4_000_000  # sorted for the edges of a pooled curve; beyond it evenly spaced rows
 
 
-def curve_of(
+def curves_of(
+    source: Predictions,
+    target: Predictions | None,
+    wanted: Sequence[tuple[Events, int | None]],
+    weighting: Weighting,
+    bins: Any,
+) -> list[ReliabilityCurve]:
+    """Curves of events (or of one class of them): the target's, or the labelled source's.
+
+    How the rows moved the weights, the dear part of the bands, is worked out once for all curves.
+    """
+    spreads = [_spread(source, target, *one, weighting, bins) for one in wanted]
+
+    def by_source(batch: Predictions) -> Sums:
+        moves = weighting.source_moves(batch)
+        return Sums(tuple(spread.source(batch, moves) for spread in spreads))
+
+    def by_target(batch: Predictions) -> Sums:
+        moves = weighting.target_moves(batch)
+        return Sums(tuple(spread.target(batch, moves) for spread in spreads))
+
+    sums = Arrays.in_blocks(source).total(by_source)
+    if target is None:
+        return [spread.curve(*part) for spread, part in zip(spreads, sums, strict=True)]
+    more = Arrays.in_blocks(target).total(by_target)
+    return [
+        spread.curve(variance + added + spread.outside, mass)
+        for spread, (variance, mass), added in zip(spreads, sums, more, strict=True)
+    ]
+
+
+def _spread(
     source: Predictions,
     target: Predictions | None,
     events: Events,
-    weighting: Weighting,
     label: int | None,
+    weighting: Weighting,
     bins: Any,
-) -> ReliabilityCurve:
-    """The curve of the target, or of the labelled source where there is none."""
-    at = source if target is None else target
-    edges, least = _edges(source, at, events, label, bins)
+) -> Spread:
+    edges, least = _edges(source, source if target is None else target, events, label, bins)
     parts = (gathered(source, target, part) for part in edges.split())
     points = reliability(parts, weighting.values, least)
-    spread = Spread(edges, points, weighting, target is None)
-    variance, mass = Arrays.in_blocks(source).total(spread.source)
-    if target is not None:
-        variance = variance + Arrays.in_blocks(target).total(spread.target) + spread.outside
-    return ReliabilityCurve(
-        points.score,
-        np.clip(points.score + points.residual, 0.0, 1.0),
-        points.count / points.count.sum(),
-        edges[0][points.starts[1:] - 1],
-        np.sqrt(variance),
-        points.mass**2 / mass,
-        kind=events.kind,
-        label=None if label is None else int(label),  # a plain number, for JSON
-        shifted=target is not None,
-    )
+    return Spread(edges, points, weighting, target is None, label)
 
 
 @dataclass(frozen=True)
@@ -61,8 +77,24 @@ class Spread:
     points: Points
     weighting: Weighting
     labelled: bool
+    label: int | None
 
-    def source(self, batch: Predictions) -> Sums:
+    def curve(self, variance: np.ndarray, mass: np.ndarray) -> ReliabilityCurve:
+        """The curve, from sums over all rows."""
+        points = self.points
+        return ReliabilityCurve(
+            points.score,
+            np.clip(points.score + points.residual, 0.0, 1.0),
+            points.count / points.count.sum(),
+            self.edges[0][points.starts[1:] - 1],
+            np.sqrt(variance),
+            points.mass**2 / mass,
+            kind=self.edges.events.kind,
+            label=None if self.label is None else int(self.label),  # a plain number, for JSON
+            shifted=not self.labelled,
+        )
+
+    def source(self, batch: Predictions, moves: np.ndarray) -> Sums:
         """Kernel: sums of the squared moves, and of squared weights, in each bin."""
         w, once = self.weighting.values[batch.labels], batch.squared_frequency
         events, stratum = self.edges.events, self.edges.events.stratum(batch)
@@ -77,17 +109,17 @@ class Spread:
             gap = outcome - at - self.points.residual[b]
             moved[row, b] += w * gap / self.points.mass[b]
             mass = mass + np.bincount(b, w**2 * once, len(self.points.starts))
-        moved += self.weighting.source_moves(batch) @ self._by_weight
+        moved += moves @ self._by_weight
         return Sums((once @ moved**2, mass))
 
-    def target(self, batch: Predictions) -> np.ndarray:
+    def target(self, batch: Predictions, moves: np.ndarray) -> np.ndarray:
         """Kernel: sums of the squared moves of the bins' mean scores, and through the weights."""
         moved, row = np.zeros((len(batch), len(self.points.starts))), np.arange(len(batch))
         for k, event in enumerate(self.edges.which):
             score = self.edges.events.score(batch, event)
             b = self._located(k, score)
             moved[row, b] += (score - self.points.score[b]) / self.points.count[b]
-        moved += self.weighting.target_moves(batch) @ self._by_weight
+        moved += moves @ self._by_weight
         return np.asarray(batch.squared_frequency @ moved**2)
 
     @property

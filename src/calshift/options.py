@@ -54,6 +54,15 @@ class Options:
         elif self.estimator == "paper" and _is_auto(self.bins):
             object.__setattr__(self, "bins", PAPER_BINS)
 
+    @property
+    def settings(self) -> tuple[tuple[str, Any], ...]:
+        """What smooths and what the interval is, in plain values, to ask the same again."""
+        smoothing = {"bins": _plain_bins(self.bins), "binning": self.binning}
+        if self.kernel is not None:
+            smoothing = {"kernel": self.kernel, "bandwidth": self.bandwidth}
+        asked = {**smoothing, "interval": self.interval, "stratified": self.stratified}
+        return tuple(asked.items())
+
     def _check_bandwidth(self) -> None:
         if _is_auto(self.bandwidth):
             return
@@ -71,6 +80,13 @@ class Options:
         if not _is_auto(self.bins):
             msg = f"bins={self.bins!r} and a kernel exclude each other (canonical has a kernel)"
             raise InvalidInput(msg)
+
+
+def _plain_bins(bins: Any) -> Any:
+    """A word, a number, or edges as lists."""
+    if isinstance(bins, str) or is_number(bins):
+        return bins if isinstance(bins, str) else int(bins)
+    return [float(part) if is_number(part) else [float(edge) for edge in part] for part in bins]
 
 
 def _is_auto(value: Any) -> bool:

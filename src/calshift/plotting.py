@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from calshift.errors import InvalidInput
-from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
+from calshift.results import (
+    CalibrationErrorResult,
+    ClassWeights,
+    MonitoringResult,
+    ReliabilityCurve,
+)
 
 FAINT, TARGET, SOURCE = "#9a9a9a", "#0b5fa5", "#c05a00"
 MOST_NAMES = 30
@@ -115,9 +120,52 @@ def plot_weights(class_weights: ClassWeights, ax: Any = None) -> Any:
     return ax
 
 
+def plot_monitoring(found: MonitoringResult, ax: Any, level: float, max_error: float | None) -> Any:
+    """Draw the error of each window with its band; untrusted ones are hollow."""
+    wide = ax is None
+    ax = _axes(ax)
+    if wide:
+        ax.figure.set_size_inches(8, 4)
+    at = _middles(found)
+    (low, high), roots, trusted = found.band(level), found.roots, found.trusted
+    ax.fill_between(at, low, high, color=TARGET, alpha=0.18, linewidth=0, zorder=1.5)
+    ax.vlines(at, low, high, color=TARGET, linewidth=0.8, zorder=2)  # also of a lone window
+    ax.plot(at, roots, color=TARGET, linewidth=1.4, zorder=2)
+    for which, face, label in ((trusted, TARGET, "target"), (~trusted, "white", "not trusted")):
+        if which.any():
+            ax.scatter(
+                at[which], roots[which], s=30, color=face, edgecolor=TARGET, label=label, zorder=3
+            )
+    before = found.results[-1].source
+    if before is not None:
+        ax.axhline(before.root, color=SOURCE, linestyle=(0, (4, 3)), linewidth=1, label="source")
+    if max_error is not None:
+        ax.axhline(max_error, color="#a3221a", linewidth=1.2, label="largest allowed")
+    norm = found.results[-1].norm
+    ax.set(ylabel=f"calibration error (L{norm:g})", ylim=(0, None))
+    if isinstance(found.windows[0].start, np.datetime64):
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        ax.xaxis.set_major_locator(locator := AutoDateLocator())
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    else:
+        ax.set(xlabel="row")
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
+    return ax
+
+
+def _middles(found: MonitoringResult) -> np.ndarray:
+    """(windows,) where on the axis they stand."""
+    start = np.array([window.start for window in found.windows])
+    end = np.array([window.end for window in found.windows])
+    return np.asarray(start + (end - start) / 2)
+
+
 def _name_classes(ax: Any, count: int, classes: tuple[Any, ...] | None) -> None:
     if classes is not None and count <= MOST_NAMES:
-        ax.set_xticks(range(count), [str(name) for name in classes], rotation=45, ha="right")
+        ax.set_xticks(
+            range(count), [str(name) for name in classes], rotation=45, ha="right", parse_math=False
+        )  # a dollar in a name is a dollar
     else:
         ax.set(xlabel="class")
         ax.locator_params(axis="x", integer=True)  # there is no class 0.5

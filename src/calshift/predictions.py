@@ -148,6 +148,12 @@ class Predictions(Frozen):
         )
         return block
 
+    def unlabelled(self) -> Predictions:
+        """The same rows without their labels."""
+        other = object.__new__(Predictions)
+        other.__dict__.update(self.__dict__, y=None)
+        return other
+
     def counted(self, frequency: np.ndarray) -> Predictions:
         """The same rows, each counted so many times; those counted 0 times are left out."""
         kept = frequency > 0
@@ -189,6 +195,15 @@ def as_predictions(
     if labelled and read.y is None:
         msg = f"{name_y} must be given: {name_p} has no labels"
         raise InvalidInput(msg)
+    return read
+
+
+def named_predictions(
+    p: Any, y: Any, classes: tuple[str, ...] | None, name_p: str, name_y: str
+) -> Predictions:
+    """Predictions whose messages name where the numbers come from."""
+    read = object.__new__(Predictions)
+    read._fill(p, y, classes, None, name_p, name_y)
     return read
 
 

@@ -44,3 +44,13 @@ def names(which: np.ndarray, classes: tuple[Any, ...] | None = None, most: int =
     if len(which) > most:
         return f"classes {', '.join(shown)} and {len(which) - most} more"
     return f"classes {', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def percent(level: float) -> str:
+    """'95%', '99.5%'."""
+    return f"{100 * level:.6g}%"
+
+
+def printable(text: str) -> str:
+    """The same without characters that would steer a terminal or break a line."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

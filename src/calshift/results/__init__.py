@@ -6,6 +6,8 @@ from calshift.results.curve import ReliabilityCurve
 from calshift.results.difference import Difference
 from calshift.results.label_shift import LabelShiftCheck
 from calshift.results.laws import AbsoluteLaw, DrawsLaw, Law, RowMoves, SquareLaw
+from calshift.results.monitoring import MonitoringResult, Skipped, Window
+from calshift.results.samples import Samples
 from calshift.results.variance import AlgorithmVariance
 
 __all__ = [
@@ -17,7 +19,11 @@ __all__ = [
     "DrawsLaw",
     "LabelShiftCheck",
     "Law",
+    "MonitoringResult",
     "ReliabilityCurve",
     "RowMoves",
+    "Samples",
+    "Skipped",
     "SquareLaw",
+    "Window",
 ]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from calshift.results.class_weights import ClassWeights
     from calshift.results.label_shift import LabelShiftCheck
     from calshift.results.laws import Law, RowMoves
+    from calshift.results.samples import Samples
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,6 +37,8 @@ class CalibrationErrorResult(Frozen):
     law, class_law : what standard errors and intervals are made from, or None
     moves : by how much each row moved the estimate, for `compare`, or None
     kind, norm, estimator, n_source, n_target, classes : what was asked, of how much data
+    settings : names and values of what else was asked: bins, binning, kernel, interval, ...
+    samples : the rows, for reliability curves on a report; lost in pickling, or None
     """
 
     estimate: float
@@ -55,6 +58,8 @@ class CalibrationErrorResult(Frozen):
     law: Law | None = None
     class_law: Law | None = None
     moves: RowMoves | None = None
+    settings: tuple[tuple[str, Any], ...] = ()
+    samples: Samples | None = None
 
     @property
     def root(self) -> float:
@@ -111,12 +116,12 @@ class CalibrationErrorResult(Frozen):
             raise InvalidInput(msg)
         return self.law
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, lists and texts; None in the place of NaN."""
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain numbers, lists and texts, intervals at a level; None in the place of NaN."""
         return {
             "estimate": self.estimate,
             "root": self.root,
-            **self._interval_dict(),
+            **self._interval_dict(checked_level(level)),
             "kind": self.kind,
             "norm": self.norm,
             "estimator": self.estimator,
@@ -125,26 +130,27 @@ class CalibrationErrorResult(Frozen):
             "per_class": plain(self.per_class),
             "classes": None if self.classes is None else [str(name) for name in self.classes],
             "class_weights": None if self.class_weights is None else self.class_weights.to_dict(),
-            "source": None if self.source is None else self.source.to_dict(),
+            "source": None if self.source is None else self.source.to_dict(level),
             "assumption": None if self.assumption is None else self.assumption.to_dict(),
             "merged_bins": self.merged_bins,
+            "settings": dict(self.settings),
             "warnings": list(self.warnings),
             "trusted": self.trusted,
         }
 
-    def _interval_dict(self) -> dict[str, Any]:
-        """The interval at 95%, of the whole and by class."""
+    def _interval_dict(self, level: float) -> dict[str, Any]:
+        """The interval, of the whole and by class."""
         if self.law is None:
             return {"standard_error": None, "interval": None, "class_intervals": None}
         classes = None
         if self.class_law is not None:
-            classes = [plain(ends) for ends in self.class_intervals()]
+            classes = [plain(ends) for ends in self.class_intervals(level)]
         return {
             "standard_error": self.standard_error,
             "interval": {
-                "level": 0.95,
-                "power": list(self.confidence_interval()),
-                "root": list(self.confidence_interval(root=True)),
+                "level": level,
+                "power": list(self.confidence_interval(level)),
+                "root": list(self.confidence_interval(level, root=True)),
                 "of": self.interval_of,
             },
             "class_intervals": classes,
@@ -155,6 +161,12 @@ class CalibrationErrorResult(Frozen):
         from calshift.plotting import plot_error  # late: matplotlib only when drawing
 
         return plot_error(self, ax=ax)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from calshift.report import fragment  # late: only when shown
+
+        return fragment(self)
 
     def __str__(self) -> str:
         return error_table(self)

@@ -1,0 +1,66 @@
+"""Predictions that come with the package; README.md beside this file tells how they were made."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from calshift.conversion import softmax
+from calshift.predictions import Predictions
+
+FASHION = "fashion-mnist-lt10-resnet20.npz"
+
+
+def fashion_mnist() -> tuple[Predictions, Predictions]:
+    """Source and target, both labelled, of a ResNet-20 trained on long-tailed Fashion-MNIST.
+
+    The source has the mix that the network was trained on, 1200 rows of the first class down to 120
+    of the last; the target has 1000 of each.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> source, target = calshift.data.fashion_mnist()
+    >>> source, source.classes[:2]
+    (Predictions(4903 rows, 10 classes, labelled), ('T-shirt/top', 'Trouser'))
+    """
+    found = _load()
+    classes = tuple(str(name) for name in found["classes"])
+    source, target = (
+        Predictions(
+            softmax(found[f"logits_{role}"].astype(float)),
+            found[f"y_{role}"].astype(int),
+            classes=classes,
+        )
+        for role in ("source", "target")
+    )
+    return source, target
+
+
+def origin() -> dict[str, Any]:
+    """How they were made: the command, its settings, the accuracies."""
+    found: dict[str, Any] = json.loads(str(_load()["origin"]))
+    return found
+
+
+def as_csv(sample: Predictions) -> str:
+    """A sample as text with a header: p_CLASS for each class, and label if there are labels."""
+    names = [str(name) for name in sample.classes or range(sample.n_classes)]
+    head = [f"p_{name}" for name in names] + ([] if sample.y is None else ["label"])
+    lines = [",".join(_quoted(name) for name in head)]
+    for k, row in enumerate(sample.matrix.tolist()):
+        label = [] if sample.y is None else [_quoted(names[sample.y[k]])]
+        lines.append(",".join([f"{value:.6g}" for value in row] + label))
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text
+
+
+def _load() -> dict[str, np.ndarray]:
+    with (files("calshift.data") / FASHION).open("rb") as file, np.load(file) as archive:
+        return {name: archive[name] for name in archive.files}

@@ -1,0 +1,194 @@
+"""Paths to Predictions: batches of checked columns, classes of two files matched by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calshift.columns import Asked, Columns, find_columns
+from calshift.conversion import softmax
+from calshift.errors import InvalidInput
+from calshift.formats import Format, open_format
+from calshift.predictions import Predictions, check_pair, named_predictions
+from calshift.values import labels_of, numbers_of, times_of
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A batch: probabilities (n, K) or (n,), labels as they were written, times in microseconds."""
+
+    p: np.ndarray
+    y: np.ndarray | None
+    time: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class PredictionFile:
+    """An open file of predictions; ``order`` puts its classes into another file's order."""
+
+    path: Path
+    form: Format
+    columns: Columns
+    logits: bool
+    order: tuple[int, ...] | None = None
+
+    @property
+    def classes(self) -> tuple[str, ...] | None:
+        """The classes' names in the order of the columns, where the file tells them."""
+        return self.columns.classes or self.form.classes
+
+    def batches(self) -> Iterator[Rows]:
+        """The rows, some tens of thousands at a time."""
+        columns, start = self.columns, 0
+        others = [name for name in (columns.label, columns.time) if name is not None]
+        for batch in self.form.batches(columns.probabilities, others):
+            values = [
+                numbers_of(batch[name], name, str(self.path), start)
+                for name in columns.probabilities
+            ]
+            p = values[0] if len(values) == 1 else np.stack(values, axis=1)
+            yield Rows(
+                self._ordered(_from_logits(p) if self.logits else p),
+                self._others(labels_of, columns.label, batch, start),
+                self._others(times_of, columns.time, batch, start),
+            )
+            start += len(p)
+
+    def _ordered(self, p: np.ndarray) -> np.ndarray:
+        return p if self.order is None or p.ndim == 1 else p[:, self.order]
+
+    def _others(self, read: Any, name: str | None, batch: Any, start: int) -> np.ndarray | None:
+        return None if name is None else np.asarray(read(batch[name], name, str(self.path), start))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Source and target as Predictions of the same classes, and the target's times if asked."""
+
+    source: Predictions
+    target: Predictions
+    time: np.ndarray | None
+
+
+def open_predictions(path: str | Path, role: str, asked: Asked) -> PredictionFile:
+    """The file of a role, "source" or "target", and the columns it is read from."""
+    form = open_format(path, role, asked.label)
+    return PredictionFile(
+        Path(path), form, find_columns(form.names, form.lists, asked, str(path)), asked.logits
+    )
+
+
+def read_pair(source: str | Path, target: str | Path, asked: Asked | None = None) -> Pair:
+    """Both files, the target's classes put into the source's order by their names."""
+    asked = asked or Asked()
+    before = open_predictions(source, "source", replace(asked, labelled=True, time=None))
+    after = _matched(before, open_predictions(target, "target", replace(asked, label=None)))
+    first, second = _gathered(before), _gathered(after)
+    classes = before.classes or after.classes
+    if classes is not None and first.p.ndim == 1 and len(classes) == 1:
+        classes = ("0" if classes[0] == "1" else f"not {classes[0]}", classes[0])
+    y = _coded(first.y, classes, f"{source}, column {before.columns.label!r}")
+    read = (
+        named_predictions(first.p, y, classes, str(source), f"{source}, {before.columns.label!r}"),
+        named_predictions(second.p, None, classes, str(target), str(target)),
+    )
+    if read[0].n_classes != read[1].n_classes:
+        msg = (
+            f"{source} and {target} must have the same classes; "
+            f"the first has {read[0].n_classes}, the second {read[1].n_classes}"
+        )
+        raise InvalidInput(msg)
+    check_pair(*read)
+    return Pair(*read, second.time)
+
+
+def _matched(before: PredictionFile, after: PredictionFile) -> PredictionFile:
+    """The second file with its classes in the order of the first, if both name them."""
+    if before.classes is None or after.classes is None or before.classes == after.classes:
+        return after
+    missing = [name for name in before.classes if name not in after.classes]
+    new = [name for name in after.classes if name not in before.classes]
+    if missing or new:
+        only = [
+            f"only {file.path} has {', '.join(map(repr, names[:5]))}"
+            + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+            for file, names in ((before, missing), (after, new))
+            if names
+        ]
+        msg = (
+            f"{before.path} and {after.path} must have the same classes; {'; '.join(only)}: "
+            "rename columns, or pick them with --columns"
+        )
+        raise InvalidInput(msg)
+    return replace(after, order=tuple(after.classes.index(name) for name in before.classes))
+
+
+def _gathered(file: PredictionFile) -> Rows:
+    """All batches as one."""
+    batches = list(file.batches())
+    if not batches or sum(len(batch.p) for batch in batches) == 0:
+        msg = f"{file.path} has columns but no row"
+        raise InvalidInput(msg)
+    widths = {batch.p.shape[1:] for batch in batches}
+    if len(widths) > 1:
+        msg = f"{file.path}: its lists must have one number a class; lengths differ"
+        raise InvalidInput(msg)
+
+    def whole(name: str) -> np.ndarray | None:
+        parts = [getattr(batch, name) for batch in batches]
+        return None if parts[0] is None else np.concatenate(parts)
+
+    p = whole("p")
+    assert p is not None
+    return Rows(p, whole("y"), whole("time"))
+
+
+def _coded(y: np.ndarray | None, classes: tuple[str, ...] | None, where: str) -> np.ndarray | None:
+    """Labels by the names of the classes if all of them are such names, else as whole numbers."""
+    if y is None:
+        return None
+    kinds, index = np.unique(y, return_inverse=True)
+    texts = [str(kind) for kind in kinds.tolist()]
+    if classes is not None and set(texts) <= set(classes):
+        return np.array(texts)[index]
+    if classes is not None and len(classes) == 2 and classes[0] == f"not {classes[1]}":
+        texts = [{"true": "1", "false": "0"}.get(text.lower(), text) for text in texts]
+        if len(texts) == 2 and classes[1] in texts:
+            return np.array([int(text == classes[1]) for text in texts])[index]
+    whole = [_whole(text) for text in texts]
+    if None in whole:
+        if classes is None:
+            msg = (
+                f"{where}: labels are names ({texts[0]!r}) but the probabilities have none: name a "
+                "column p_NAME for each class, or write labels as numbers 0, 1, ..."
+            )
+        else:
+            unknown = next(t for t in texts if t not in classes)
+            msg = (
+                f"{where}: label {unknown!r} is none of the classes "
+                f"{', '.join(map(repr, classes[:8]))}{', ...' if len(classes) > 8 else ''}"
+            )
+        raise InvalidInput(msg)
+    return np.array(whole)[index]
+
+
+def _whole(text: str) -> int | None:
+    """3 for '3' and '3.0', 1 for 'true'; None for a name."""
+    if text.lower() in ("true", "false"):
+        return int(text.lower() == "true")
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return int(value) if value.is_integer() else None
+
+
+def _from_logits(z: np.ndarray) -> np.ndarray:
+    """Softmax of rows; of one column of scores, that of (0, z)."""
+    if z.ndim == 2:
+        return softmax(z)
+    return np.ascontiguousarray(softmax(np.stack([np.zeros_like(z), z], axis=1))[:, 1])

@@ -1,0 +1,217 @@
+"""Windows over the target's rows, an error for each."""
+
+from __future__ import annotations
+
+import re
+import warnings as python_warnings
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from calshift.answers import target_result
+from calshift.assumptions import label_shift_check
+from calshift.bootstrap import Bootstrap, Progress
+from calshift.checks import checked_whole
+from calshift.conversion import to_numpy
+from calshift.errors import InvalidInput, UnreliableWeights
+from calshift.options import Options
+from calshift.predictions import Predictions, as_pair
+from calshift.results import MonitoringResult, Skipped, Window
+from calshift.weights import DEFAULT
+
+LEAST_ROWS = 30  # of a window: fewer say nothing, whatever the formula answers
+LEVEL = 0.05  # chance that any window of a series is rejected though only the mix changed
+DRAWS = (200, 4000)  # of each window's test: the least, the most
+UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+MONDAY = np.datetime64("1970-01-05", "us")  # windows are whole multiples from here
+MICROSECONDS = "datetime64[us]"
+
+
+def monitor(
+    p_source: Any,
+    y_source: Any,
+    p_target: Any,
+    time: Any = None,
+    *,
+    window: Any = None,
+    rows: int | None = None,
+    weights: Any = DEFAULT,
+    kind: str = "classwise",
+    norm: float = 2,
+    estimator: str = "debiased",
+    bins: Any = "auto",
+    binning: str = "mass",
+    kernel: str | None = None,
+    bandwidth: float | str = "auto",
+    check: bool = True,
+    interval: str = "influence",
+    n_boot: int = 500,
+    rng: Any = None,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+    stratified: bool = False,
+) -> MonitoringResult:
+    """`target_calibration_error` for each window of the target's rows.
+
+    Parameters
+    ----------
+    p_source, y_source, p_target : as in `target_calibration_error`
+    time : (m,) times of the target rows: datetimes, ISO texts, or seconds since 1970
+    window : the length of a window: "30min", "12h", "1d", "1w", "1mo" or a timedelta. Days begin at
+        midnight, weeks on Monday, months on the first
+    rows : in the place of ``window``, rows in each; in the order of ``time`` if it is given
+    progress : a callable that is told (done, total) windows
+    check, weights, ... : as in `target_calibration_error`
+
+    Returns
+    -------
+    MonitoringResult
+        with ``.results``, ``.windows``, ``.band(level)`` and ``.plot(max_error=)``
+
+    Notes
+    -----
+    Without ``window`` and ``rows`` all rows are one window. Windows of fewer than 30 rows are
+    skipped, and listed in ``.skipped``. Where there are many windows, the test of label shift in
+    each is stricter, so that the chance of any false alarm stays 5%.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> simulation = calshift.simulate.BetaSimulation()
+    >>> p_source, y_source = simulation.source(2000, rng=1)
+    >>> p_target, _ = simulation.target(2000, rng=2)
+    >>> series = calshift.monitor(p_source, y_source, p_target, rows=1000)
+    >>> [round(result.root, 2) for result in series.results]
+    [0.1, 0.1]
+    """
+    options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
+    draws = Bootstrap(n_boot, rng, n_jobs, None, stratified)
+    source, target = as_pair(p_source, y_source, p_target)
+    order, cuts = _cut(target, time, window, rows)
+    parts = [(place, order[start:stop]) for place, start, stop in cuts]
+    long = [(place, part) for place, part in parts if len(part) >= LEAST_ROWS]
+    if not long:
+        msg = f"windows must have at least {LEAST_ROWS} rows; none has: make them longer"
+        raise InvalidInput(msg)
+    results = []
+    for done, (_, part) in enumerate(long):
+        sample = _taken(target, part)
+        checked = None
+        if check:
+            checked = label_shift_check(source, sample, LEVEL / len(long), _draws(len(long)), 0)
+        results.append(target_result(source, sample, options, weights, draws, checked))
+        if progress is not None:
+            progress(done + 1, len(long))
+    found = MonitoringResult(
+        tuple(results),
+        tuple(place for place, _ in long),
+        tuple(
+            Skipped(place, f"fewer than {LEAST_ROWS} rows")
+            for place, part in parts
+            if len(part) < LEAST_ROWS
+        ),
+    )
+    _announce(found)
+    return found
+
+
+def _draws(windows: int) -> int:
+    """As many as the level of each window needs to be reached."""
+    return int(np.clip(2 * windows / LEVEL, *DRAWS))
+
+
+def _taken(target: Predictions, rows: np.ndarray) -> Predictions:
+    """These rows, as views where they follow each other."""
+    if (np.diff(rows) == 1).all():
+        return target.rows(int(rows[0]), int(rows[-1]) + 1)
+    return Predictions(
+        target.p[rows],
+        classes=target.classes,
+        sample_weight=None if target.sample_weight is None else target.sample_weight[rows],
+    )
+
+
+def _cut(
+    target: Predictions, time: Any, window: Any, rows: int | None
+) -> tuple[np.ndarray, list[tuple[Window, int, int]]]:
+    """Rows in order, and the windows with their first and last row in it."""
+    if window is not None and (rows is not None or time is None):
+        msg = "window needs time, the times of the target rows, and excludes rows"
+        raise InvalidInput(msg)
+    m = len(target)
+    order, moment = np.arange(m), None
+    if time is not None:
+        moment = _times(time, m)
+        order = np.argsort(moment, kind="stable")
+        moment = moment[order]
+    if window is not None:
+        assert moment is not None
+        return order, _by_time(moment, window)
+    step = m if rows is None else checked_whole(rows, "rows", 2)
+    cuts = []
+    for start in range(0, m, step):
+        stop = min(start + step, m)
+        first, last = (start, stop) if moment is None else (moment[start], moment[stop - 1])
+        cuts.append((Window(first, last, float(stop - start)), start, stop))
+    return order, cuts
+
+
+def _by_time(moment: np.ndarray, window: Any) -> list[tuple[Window, int, int]]:
+    """Windows between multiples of a length; those without a row are left out."""
+    months = re.fullmatch(r"\s*(\d+)\s*mo\s*", window) if isinstance(window, str) else None
+    if months is not None:
+        step = checked_whole(int(months[1]), "window", 1)
+        number = moment.astype("datetime64[M]").astype(int) // step
+    else:
+        length = _length(window)
+        number = (moment - MONDAY) // length
+    numbers, first, count = np.unique(number, return_index=True, return_counts=True)
+    ends = np.stack([numbers, numbers + 1])
+    if months is not None:
+        ends = (ends * step).astype("datetime64[M]").astype(MICROSECONDS)
+    else:
+        ends = MONDAY + ends * length
+    return [
+        (Window(low, high, float(rows)), int(start), int(start + rows))
+        for low, high, start, rows in zip(*ends, first, count, strict=True)
+    ]
+
+
+def _length(window: Any) -> np.timedelta64:
+    found = re.fullmatch(r"\s*(\d+)\s*([a-z]+)\s*", window) if isinstance(window, str) else None
+    if found is not None and found[2] in UNITS and int(found[1]) > 0:
+        return np.timedelta64(int(found[1]) * UNITS[found[2]] * 1_000_000, "us")
+    if isinstance(window, timedelta | np.timedelta64):
+        length: np.timedelta64 = np.timedelta64(window).astype("timedelta64[us]")
+        if length > np.timedelta64(0, "us"):
+            return length
+    units = ", ".join([*UNITS, "mo"])
+    msg = f"window must be a number with one of the units {units}, like 1d; got {window!r}"
+    raise InvalidInput(msg)
+
+
+def _times(time: Any, m: int) -> np.ndarray:
+    """(m,) in microseconds."""
+    raw = to_numpy(time, "time")[0]
+    if raw.shape != (m,):
+        msg = f"time must have one time a target row, shape ({m},); got {raw.shape}"
+        raise InvalidInput(msg)
+    try:
+        if raw.dtype.kind in "iuf":
+            raw = (raw.astype(float) * 1e6).round().astype("int64")
+        moment = raw.astype(MICROSECONDS)
+    except (TypeError, ValueError):
+        msg = f"time must be datetimes, ISO texts or seconds since 1970; got {raw[0]!r}"
+        raise InvalidInput(msg) from None
+    if np.isnat(moment).any():
+        msg = f"time must be known for every row; row {int(np.argmax(np.isnat(moment)))} has none"
+        raise InvalidInput(msg)
+    return np.asarray(moment)
+
+
+def _announce(found: MonitoringResult) -> None:
+    doubted = int((~found.trusted).sum())
+    if doubted:
+        msg = f"{doubted} of {len(found)} windows cannot be trusted: see .results[i].warnings"
+        python_warnings.warn(msg, UnreliableWeights, stacklevel=3)

@@ -1,0 +1,117 @@
+"""A result for people and machines: one dict, and its faces as text, page, Markdown, metrics."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from calshift.errors import InvalidInput
+from calshift.report import page as _page
+from calshift.report import series as _series
+from calshift.report.figures import diagram
+from calshift.report.markdown import markdown
+from calshift.report.prometheus import prometheus
+from calshift.report.summary import (
+    SCHEMA_VERSION,
+    now,
+    settings_dict,
+    summary,
+    versions,
+    weights_dict,
+)
+from calshift.report.text import text, wrapped_verdict
+from calshift.report.writing import check_writable, write_figure, write_whole
+from calshift.results import CalibrationErrorResult, MonitoringResult
+from calshift.verdicts import Gate
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "as_json",
+    "check_writable",
+    "fragment",
+    "markdown",
+    "monitoring_dict",
+    "page",
+    "prometheus",
+    "summary",
+    "text",
+    "weights_dict",
+    "wrapped_verdict",
+    "write_figure",
+    "write_report",
+    "write_whole",
+]
+
+
+def write_report(
+    result: CalibrationErrorResult,
+    path: str | Path,
+    *,
+    level: float = 0.95,
+    max_error: float | None = None,
+    gate: str = "lower",
+) -> None:
+    """Write the report page of a label-free error: one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    result : of `target_calibration_error`
+    path : where to write; a file that is there is replaced, in one step
+    level : of the intervals
+    max_error : the largest error allowed, in units of probability (of ``result.root``)
+    gate : the end of the interval that must not lie above it: "lower" or "upper"
+
+    Examples
+    --------
+    >>> import calshift, tempfile, pathlib
+    >>> simulation = calshift.simulate.BetaSimulation()
+    >>> p_target, _ = simulation.target(500, rng=2)
+    >>> result = calshift.target_calibration_error(*simulation.source(500, rng=1), p_target)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     place = pathlib.Path(folder) / "report.html"
+    ...     calshift.write_report(result, place)
+    ...     place.read_text(encoding="utf-8")[:15]
+    '<!doctype html>'
+    """
+    if not isinstance(result, CalibrationErrorResult) or result.n_target is None:
+        msg = f"result must come from target_calibration_error; got {type(result)!r}"
+        raise InvalidInput(msg)
+    report = summary(result, Gate(max_error, gate, level))
+    write_whole(path, page(report))
+
+
+def page(report: dict[str, Any]) -> str:
+    """The page of a report's dict."""
+    return _page.page(report, [diagram(curves) for curves in report["curves"]])
+
+
+def monitoring_dict(
+    found: MonitoringResult,
+    gate: Gate,
+    alert: str = "any",
+    *,
+    inputs: dict[str, Any] | None = None,
+    command: str | None = None,
+) -> dict[str, Any]:
+    """A monitored series as a plain dict; ``alert``: whether any or the last window decides."""
+    about = {
+        "created": now(),
+        "settings": settings_dict(found.results[-1]),
+        "inputs": inputs,
+        "command": command,
+        "versions": versions(),
+    }
+    return _series.monitoring_dict(found, gate, alert, about)
+
+
+def fragment(result: CalibrationErrorResult) -> str:
+    """What a notebook shows of a result."""
+    if result.n_target is None:
+        return _page.preformatted(str(result))
+    return _page.fragment(summary(result, curves=False), str(result))
+
+
+def as_json(report: dict[str, Any]) -> str:
+    """The dict as text; NaN cannot occur in it."""
+    return json.dumps(report, allow_nan=False, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,63 @@
+"""The report as a block for a model card."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from calshift.wording import percent, printable
+
+CLASSES_SHOWN = 20
+SPECIAL = re.compile(r"([\\`*_\[\]|~$]|^[#+-])")  # the rest is harmless within a line
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """The verdict, both errors, the mix of classes before and now, what to know."""
+    level = percent(report["level"])
+    settings = report["settings"]
+    asked = f"{settings['kind']}, L{settings['norm']:g}, {settings['estimator']}"
+    lines = [
+        "## Calibration under label shift", "", escaped(report["verdict"]), "",
+        f"| sample | calibration error ({asked}) | {level} interval | rows |", "|---|---|---|---|",
+        *(_error(name, report[name]) for name in ("source", "target") if report[name] is not None),
+        "", *_classes(report, level),
+    ]  # fmt: skip
+    check = report["assumption"]
+    if check is not None:
+        lines += ["", escaped(check["verdict"])]
+    lines += ["", *(f"- **Warning:** {escaped(note)}" for note in report["warnings"])]
+    made = f"calshift {report['versions'].get('calshift', '')}, {report['created']}"
+    return "\n".join([*lines, "", f"*{escaped(made)}*"]).replace("\n\n\n", "\n\n") + "\n"
+
+
+def _error(name: str, one: dict[str, Any]) -> str:
+    how = "labelled" if name == "source" else "no labels"
+    ends = one["root_interval"]
+    shown = "" if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}"
+    return f"| {name} ({how}) | {one['root']:.4f} | {shown} | {one['rows']:,.10g} |"
+
+
+def _classes(report: dict[str, Any], level: str) -> list[str]:
+    classes = sorted(report["classes"], key=lambda one: -one["prior_target"])
+    if not classes:
+        return []
+    with_error = "root" in classes[0]
+    head = f"| class | share before | share now | {level} interval |"
+    rule = "|---|---|---|---|"
+    lines = [head + (" error |" if with_error else ""), rule + ("---|" if with_error else "")]
+    for one in classes[:CLASSES_SHOWN]:
+        ends = one["prior_target_interval"]
+        shown = "" if ends is None else f"{ends[0]:.1%} to {ends[1]:.1%}"
+        line = f"| {escaped(one['class'])} | {one['prior_source']:.1%} "
+        line += f"| {one['prior_target']:.1%} | {shown} |"
+        if with_error:
+            line += " unseen |" if one["root"] is None else f" {one['root']:.4f} |"
+        lines.append(line)
+    hidden = len(classes) - CLASSES_SHOWN
+    return [*lines, "", f"and {hidden} more classes"] if hidden > 0 else lines
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is; names of classes are the user's."""
+    text = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return SPECIAL.sub(r"\\\1", text)

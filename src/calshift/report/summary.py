@@ -1,0 +1,277 @@
+"""A result as one plain dict: what JSON holds, and what every other face of the report is made of.
+
+The keys are promised by schema.json, whose version is SCHEMA_VERSION.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from calshift.checks import checked_level
+from calshift.conversion import plain
+from calshift.curves import curves_of
+from calshift.events import binned_events
+from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
+from calshift.verdicts import EXIT_CODES, Gate, advice, change, verdict
+from calshift.weighting import Weighting
+
+SCHEMA_VERSION = 1
+CLASSES_DRAWN = 6  # those with the largest errors
+MOST_CURVES = 20_000_000  # rows x classes above which drawing takes longer than estimating
+
+
+def summary(
+    result: CalibrationErrorResult,
+    gate: Gate | None = None,
+    *,
+    inputs: dict[str, Any] | None = None,
+    command: str | None = None,
+    curves: bool = True,
+) -> dict[str, Any]:
+    """Everything that is known about a label-free error, in plain values; NaN is None."""
+    gate = gate or Gate()
+    status = gate.status(result)
+    return {
+        "schema": "calshift-report",
+        "schema_version": SCHEMA_VERSION,
+        "created": now(),
+        "status": status,
+        "exit_code": EXIT_CODES[status],
+        "verdict": verdict(result, gate),
+        "advice": advice(result, gate),
+        "trusted": result.trusted,
+        "warnings": list(result.warnings),
+        "level": gate.level,
+        "threshold": _threshold(result, gate),
+        "target": error_dict(result, gate.level),
+        "source": None if result.source is None else error_dict(result.source, gate.level),
+        "change": _change(result, gate.level),
+        "classes": _classes(result, gate.level),
+        "weights": _weights(result.class_weights),
+        "assumption": _assumption(result),
+        "curves": _curves(result, gate.level) if curves else [],
+        "settings": settings_dict(result),
+        "inputs": inputs,
+        "command": command,
+        "versions": versions(),
+    }
+
+
+def now() -> str:
+    """The time, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def error_dict(result: CalibrationErrorResult, level: float) -> dict[str, Any]:
+    """One error with its interval."""
+    rows = result.n_source if result.n_target is None else result.n_target
+    found = {"rows": rows, "estimate": plain(result.estimate), "root": plain(result.root)}
+    if result.law is None:
+        return {**found, "standard_error": None, "interval": None, "root_interval": None}
+    return {
+        **found,
+        "standard_error": plain(result.standard_error),
+        "interval": list(result.confidence_interval(level)),
+        "root_interval": list(result.confidence_interval(level, root=True)),
+    }
+
+
+def settings_dict(result: CalibrationErrorResult) -> dict[str, Any]:
+    """What was asked, to ask the same again."""
+    asked = {"kind": result.kind, "norm": result.norm, "estimator": result.estimator}
+    return {**asked, **dict(result.settings), "merged_bins": result.merged_bins}
+
+
+def _threshold(result: CalibrationErrorResult, gate: Gate) -> dict[str, Any] | None:
+    if gate.max_error is None:
+        return None
+    return {"max_error": gate.max_error, "gate": gate.side, "breached": gate.breached(result)}
+
+
+def _change(result: CalibrationErrorResult, level: float) -> dict[str, Any] | None:
+    found = change(result)
+    if found is None:
+        return None
+    low, high = found.confidence_interval(level, root=True)
+    return {"root": found.root, "root_interval": [low, high], "clear": not low <= 0 <= high}
+
+
+def _classes(result: CalibrationErrorResult, level: float) -> list[dict[str, Any]]:
+    """One record a class: its share before and now, its weight, its error before and now."""
+    weights = result.class_weights
+    if weights is None:
+        return []
+    columns = {
+        **_shares(weights, level),
+        **_errors(result, level, ""),
+        **(_errors(result.source, level, "source_") if result.source is not None else {}),
+    }
+    return [
+        {
+            "class": str(c if result.classes is None else result.classes[c]),
+            **{name: values[c] for name, values in columns.items()},
+            "doubt": weights.untrusted.get(c),
+        }
+        for c in range(len(weights))
+    ]
+
+
+def weights_dict(weights: ClassWeights, level: float, trusted: bool) -> dict[str, Any]:
+    """Class weights on their own, in the same words."""
+    columns = _shares(weights, checked_level(level))
+    names = range(len(weights)) if weights.classes is None else weights.classes
+    return {
+        "schema": "calshift-weights",
+        "schema_version": SCHEMA_VERSION,
+        "created": now(),
+        "trusted": trusted,
+        "level": level,
+        "weights": _weights(weights),
+        "classes": [
+            {
+                "class": str(name),
+                **{column: values[c] for column, values in columns.items()},
+                "doubt": weights.untrusted.get(c),
+            }
+            for c, name in enumerate(names)
+        ],
+        "versions": versions(),
+    }
+
+
+def _shares(weights: ClassWeights, level: float) -> dict[str, list[Any]]:
+    unknown = [None] * len(weights)
+    found: dict[str, list[Any]] = {
+        "prior_source": plain(weights.prior_source),
+        "prior_source_interval": _wilson(weights.prior_source, weights.n_source, level),
+        "prior_target": plain(weights.prior_target),
+        "prior_target_interval": unknown,
+        "weight": plain(weights.values),
+        "weight_error": unknown if weights.values_error is None else plain(weights.values_error),
+    }
+    if weights.standard_error is not None:
+        found["prior_target_interval"] = _pairs(*weights.confidence_interval(level))
+    return found
+
+
+def _wilson(share: np.ndarray, n: float, level: float) -> list[Any]:
+    """Intervals of shares that were counted among n rows."""
+    from scipy.special import ndtri
+
+    z2 = float(ndtri((1 + level) / 2)) ** 2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    reach = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    return _pairs(np.clip(middle - reach, 0, 1), np.clip(middle + reach, 0, 1))
+
+
+def _errors(result: CalibrationErrorResult, level: float, prefix: str) -> dict[str, list[Any]]:
+    if result.per_class is None:
+        return {}
+    found = {
+        f"{prefix}estimate": plain(result.per_class),
+        f"{prefix}root": plain(np.maximum(result.per_class, 0.0) ** (1 / result.norm)),
+        f"{prefix}root_interval": [None] * len(result.per_class),
+    }
+    if result.class_law is not None:
+        found[f"{prefix}root_interval"] = _pairs(*result.class_intervals(level, root=True))
+    return found
+
+
+def _pairs(low: np.ndarray, high: np.ndarray) -> list[Any]:
+    return [
+        None if math.isnan(a) or math.isnan(b) else [a, b]
+        for a, b in zip(low.tolist(), high.tolist(), strict=True)
+    ]
+
+
+def _weights(weights: ClassWeights | None) -> dict[str, Any] | None:
+    if weights is None:
+        return None
+    return {
+        "method": weights.method,
+        "ess": plain(weights.ess),
+        "n_source": weights.n_source,
+        "converged": weights.converged,
+        "iterations": weights.iterations,
+        "condition_number": plain(weights.condition_number),
+        "smallest_singular_value": plain(weights.smallest_singular_value),
+        "untrusted": len(weights.untrusted),
+        "warnings": list(weights.warnings),
+    }
+
+
+def _assumption(result: CalibrationErrorResult) -> dict[str, Any] | None:
+    if result.assumption is None:
+        return None
+    found = result.assumption.to_dict()
+    shown = ("statistic", "df", "p_value", "draws", "level", "rejected", "verdict", "by_class")
+    return {name: found[name] for name in (*shown, "warnings")}
+
+
+def _curves(result: CalibrationErrorResult, level: float) -> list[dict[str, Any]]:
+    """Reliability of source and target: of the predicted class, and of the worst classes."""
+    samples, weights = result.samples, result.class_weights
+    if samples is None or samples.source is None or samples.target is None or weights is None:
+        return []
+    source, target = samples.source, samples.target
+    wanted = _wanted(result)
+    seen = weights.values * 0 + 1
+    sizes = (source.size, target.size)
+    influence = weights.influence if target.p.size <= MOST_CURVES else None
+    before = curves_of(source, None, wanted, Weighting.of(seen, None, sizes), "auto")
+    after = curves_of(
+        source, target, wanted, Weighting.of(weights.values, influence, sizes), "auto"
+    )
+    return [
+        {
+            "of": _curve_name(result, one),
+            "source": _curve_dict(one, level),
+            "target": _curve_dict(two, level),
+        }
+        for one, two in zip(before, after, strict=True)
+    ]
+
+
+def _wanted(result: CalibrationErrorResult) -> list[tuple[Any, int | None]]:
+    assert result.samples is not None
+    source = result.samples.source
+    assert source is not None
+    if result.kind == "binary" or source.p.ndim == 1:
+        return [(binned_events("binary", source), None)]
+    wanted: list[tuple[Any, int | None]] = [(binned_events("top-label", source), None)]
+    if result.per_class is not None:
+        worst = np.argsort(-np.nan_to_num(result.per_class, nan=-np.inf), kind="stable")
+        shown = [c for c in worst[:CLASSES_DRAWN] if not np.isnan(result.per_class[c])]
+        classes = binned_events("classwise", source)
+        wanted += [(classes, int(c)) for c in shown]
+    return wanted
+
+
+def _curve_name(result: CalibrationErrorResult, curve: ReliabilityCurve) -> str:
+    if curve.label is not None:
+        return str(curve.label if result.classes is None else result.classes[curve.label])
+    return "the predicted class" if curve.kind == "top-label" else "class 1"
+
+
+def _curve_dict(curve: ReliabilityCurve, level: float) -> dict[str, Any]:
+    low, high = curve.band(level)
+    shown = {"score": curve.score, "frequency": curve.frequency, "mass": curve.mass}
+    return {name: plain(values) for name, values in {**shown, "low": low, "high": high}.items()}
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of all that computes."""
+    import platform  # late, as the next: importing calshift must be fast
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
+    for name in ("calshift", "numpy", "scipy", "narwhals", "pyarrow"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

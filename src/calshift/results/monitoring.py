@@ -1,0 +1,155 @@
+"""A series of errors, one a window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calshift.checks import checked_level
+from calshift.conversion import plain
+from calshift.frozen import Frozen
+from calshift.wording import percent
+
+if TYPE_CHECKING:
+    from calshift.results.calibration import CalibrationErrorResult
+
+ROWS_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Window:
+    """Where a window lies: times, or numbers of rows from 0; the end is not part of it."""
+
+    start: Any
+    end: Any
+    rows: float
+
+    @property
+    def name(self) -> str:
+        """Its start, as short as it is exact."""
+        return shown(self.start)
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A window without a result, and why."""
+
+    window: Window
+    reason: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MonitoringResult(Frozen):
+    """Label-free errors over time.
+
+    Attributes
+    ----------
+    results : one CalibrationErrorResult a window, in order
+    windows : where they lie
+    skipped : windows that have rows, but too few for an answer
+    """
+
+    results: tuple[CalibrationErrorResult, ...]
+    windows: tuple[Window, ...]
+    skipped: tuple[Skipped, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def roots(self) -> np.ndarray:
+        """(windows,) errors in units of probability."""
+        return np.array([result.root for result in self.results])
+
+    @property
+    def trusted(self) -> np.ndarray:
+        """(windows,) which of them can be trusted."""
+        return np.array([result.trusted for result in self.results], dtype=bool)
+
+    def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """(windows,) lower and upper ends of the intervals of the roots."""
+        checked_level(level)
+        ends = [result.confidence_interval(level, root=True) for result in self.results]
+        low, high = np.array(ends).reshape(-1, 2).T
+        return low, high
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain values, one record a window."""
+        low, high = self.band(level)
+        return {
+            "level": level,
+            "windows": [
+                {
+                    "start": written(window.start),
+                    "end": written(window.end),
+                    "rows": window.rows,
+                    "estimate": plain(result.estimate),
+                    "root": plain(result.root),
+                    "root_interval": [float(a), float(b)],
+                    "p_value": None if result.assumption is None else result.assumption.p_value,
+                    "trusted": result.trusted,
+                    "warnings": list(result.warnings),
+                }
+                for window, result, a, b in zip(self.windows, self.results, low, high, strict=True)
+            ],
+            "skipped": [
+                {
+                    "start": written(one.window.start),
+                    "end": written(one.window.end),
+                    "rows": one.window.rows,
+                    "reason": one.reason,
+                }
+                for one in self.skipped
+            ],
+        }
+
+    def plot(self, ax: Any = None, *, level: float = 0.95, max_error: float | None = None) -> Any:
+        """Draw the errors with their band, the source's, and the largest one allowed."""
+        from calshift.plotting import plot_monitoring  # late: matplotlib only when drawing
+
+        return plot_monitoring(self, ax, level, max_error)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def table(self, level: float = 0.95, notes: Sequence[str] | None = None) -> str:
+        """One line a window, the last ones if there are many; with a note on each."""
+        low, high = self.band(level)
+        if notes is None:
+            notes = ["" if result.trusted else "not trusted" for result in self.results]
+        first = max(0, len(self) - ROWS_SHOWN)
+        width = max([8, *(len(window.name) for window in self.windows)])
+        lines = [f"{'window':{width}} {'rows':>9} {'error':>8}   {percent(level)} interval"]
+        if first:
+            lines.append(f"... {first} earlier windows")
+        parts = list(zip(self.windows, self.results, low, high, notes, strict=True))
+        for window, result, a, b, note in parts[first:]:
+            row = f"{window.name:{width}} {window.rows:>9,.10g} {result.root:>8.4f}"
+            ends = f"{a:.4f} to {b:.4f}"
+            lines.append(f"{row}   {ends:<18}  {note}".rstrip())
+        lines += [
+            f"{one.window.name:{width}} {one.window.rows:>9,.10g} {'':>8}   {one.reason}"
+            for one in self.skipped
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"MonitoringResult({len(self)} windows, {len(self.skipped)} skipped)"
+
+
+def shown(place: Any) -> str:
+    """A time without what is zero at its end, or a row's number."""
+    text = written(place)
+    if not isinstance(text, str):
+        return str(text)
+    for tail in (".000000", ":00", "T00:00"):
+        text = text.removesuffix(tail)
+    return text
+
+
+def written(place: Any) -> Any:
+    """A time as ISO text, a row as a whole number."""
+    return str(place) if isinstance(place, np.datetime64) else int(place)

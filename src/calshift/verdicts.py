@@ -1,0 +1,147 @@
+"""The answer in a sentence, whether it passes a threshold, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from calshift.checks import checked_level, is_number
+from calshift.comparison import difference
+from calshift.errors import InvalidInput
+from calshift.results import CalibrationErrorResult, Difference
+from calshift.wording import names, percent
+
+GATES = ("lower", "upper")
+EXIT_CODES = {"fine": 0, "breached": 1, "untrusted": 3}
+MEANING = {1.0: "on average", 2.0: "root mean square"}
+WIDE = 0.5  # of the estimate: an interval that reaches so far on one side calls for more rows
+NOTICEABLE = 0.01  # an interval for an error below this is narrow enough, whatever its ratio
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The largest error allowed, in units of probability, and which end of the interval decides.
+
+    "lower": a breach is an interval that lies above it as a whole, so that noise raises no alarm.
+    "upper": a breach is an interval that reaches above it, so that a pass is a proof.
+    """
+
+    max_error: float | None = None
+    side: str = "lower"
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        checked_level(self.level)
+        if self.side not in GATES:
+            msg = f"gate must be one of {', '.join(GATES)}; got {self.side!r}"
+            raise InvalidInput(msg)
+        good = self.max_error is None or (is_number(self.max_error) and 0 <= self.max_error <= 1)
+        if not good:
+            msg = f"max_error must be a probability from 0 to 1, like 0.05; got {self.max_error!r}"
+            raise InvalidInput(msg)
+
+    def breached(self, result: CalibrationErrorResult) -> bool:
+        """Whether the error is too large; without a largest one it never is."""
+        if self.max_error is None:
+            return False
+        low, high = result.confidence_interval(self.level, root=True)
+        return (low if self.side == "lower" else high) > self.max_error
+
+    def status(self, result: CalibrationErrorResult) -> str:
+        """ "untrusted", which outranks "breached", or "fine"."""
+        if not result.trusted:
+            return "untrusted"
+        return "breached" if self.breached(result) else "fine"
+
+
+def change(result: CalibrationErrorResult) -> Difference | None:
+    """The target's error less the source's, where their intervals allow it."""
+    if result.source is None or result.moves is None or result.source.moves is None:
+        return None
+    return difference(result, result.source)
+
+
+def verdict(result: CalibrationErrorResult, gate: Gate) -> str:
+    """One or two sentences that say it all."""
+    if not result.trusted:
+        return (
+            f"No answer to rely on: {result.warnings[0]}. "
+            f"The estimate, {_error(result, gate)}, may be plainly wrong."
+        )
+    if result.law is not None and result.confidence_interval(gate.level)[0] == 0:
+        found = f"No miscalibration is seen on the target: its error is {_error(result, gate)}"
+    else:
+        found = f"Miscalibrated on the target: its error is {_error(result, gate)}"
+    return f"{found}{_beside_source(result, gate)}.{_beside_limit(result, gate)}"
+
+
+def _error(result: CalibrationErrorResult, gate: Gate) -> str:
+    meaning = MEANING.get(result.norm, f"L{result.norm:g}")
+    if result.law is None:
+        return f"{result.root:.4f} ({meaning}; no interval)"
+    low, high = result.confidence_interval(gate.level, root=True)
+    return f"{result.root:.4f} ({meaning}; {percent(gate.level)} interval {low:.4f} to {high:.4f})"
+
+
+def _beside_source(result: CalibrationErrorResult, gate: Gate) -> str:
+    difference = change(result)
+    if result.source is None:
+        return ""
+    before = f"the source's {result.source.root:.4f}"
+    if difference is None:
+        return f", beside {before}"
+    low, high = difference.confidence_interval(gate.level, root=True)
+    if low > 0:
+        return f", more than {before}"
+    return f", less than {before}" if high < 0 else f", not clearly different from {before}"
+
+
+def _beside_limit(result: CalibrationErrorResult, gate: Gate) -> str:
+    limit = gate.max_error
+    if limit is None:
+        return ""
+    low, high = result.confidence_interval(gate.level, root=True)
+    if low > limit:
+        return f" That is above the {limit:g} allowed."
+    if high <= limit:
+        return f" That is within the {limit:g} allowed."
+    ruling = "not counted as a breach" if gate.side == "lower" else "counted as a breach"
+    return f" The {limit:g} allowed lies inside the interval: {ruling} (gate: {gate.side})."
+
+
+def advice(result: CalibrationErrorResult, gate: Gate) -> list[str]:
+    """What to do next, most pressing first."""
+    return list(_advice(result, gate))
+
+
+def _advice(result: CalibrationErrorResult, gate: Gate) -> Iterator[str]:
+    check, weights = result.assumption, result.class_weights
+    if check is not None and check.rejected:
+        yield (
+            "Find out what else changed: the residuals by predicted class say where. Label a few "
+            "hundred random target rows and measure the error on them; nothing that rests on "
+            "label shift can be trusted here."
+        )
+    if weights is not None and np.isnan(weights.values).any():
+        unseen = names(np.flatnonzero(np.isnan(weights.values)), result.classes)
+        yield f"Collect labelled rows of {unseen}: nothing is known of the error there."
+    if weights is not None and weights.untrusted:
+        doubted = names(np.array(sorted(weights.untrusted)), result.classes)
+        yield f"Collect labelled source rows of {doubted}: their weights are uncertain."
+    if result.trusted and result.law is not None:
+        yield from _by_size(result, gate)
+
+
+def _by_size(result: CalibrationErrorResult, gate: Gate) -> Iterator[str]:
+    low, high = result.confidence_interval(gate.level, root=True)
+    if high - result.root > max(WIDE * result.root, NOTICEABLE):
+        yield "The interval is wide: more rows on either side would narrow it."
+    if low > 0:
+        yield (
+            "Do not act on the probabilities as they stand: refit the calibration with source rows "
+            "weighted by the class weights, or choose thresholds with the error in mind."
+        )
+    else:
+        yield "Keep the model as it is, and run this again when new rows arrive."

@@ -1,0 +1,126 @@
+"""The answer in a sentence, thresholds, advice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import calshift
+from calshift.simulate import GaussianSimulation
+from calshift.verdicts import EXIT_CODES, Gate, advice, change, verdict
+
+
+@pytest.fixture(scope="module")
+def result():
+    simulation = GaussianSimulation(n_classes=3, imbalance=6, temperature=0.6, seed=3)
+    q, _ = simulation.target(2000, rng=2)
+    return calshift.target_calibration_error(*simulation.source(2000, rng=1), q, check=False)
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    simulation = GaussianSimulation(n_classes=3, imbalance=1, temperature=1.0, seed=3)
+    q, _ = simulation.target(1500, rng=12)
+    return calshift.target_calibration_error(*simulation.source(1500, rng=11), q, check=False)
+
+
+def test_a_breach_is_judged_by_the_end_that_the_gate_names(result):
+    low, high = result.confidence_interval(root=True)
+    inside = (low + high) / 2
+    assert Gate(low * 0.99).breached(result)
+    assert not Gate(inside).breached(result)
+    assert Gate(inside, "upper").breached(result)
+    assert not Gate(high, "upper").breached(result)
+    assert not Gate().breached(result)
+
+
+def test_the_gate_is_in_units_of_the_root(result):
+    low, _ = result.confidence_interval()
+    root, _ = result.confidence_interval(root=True)
+    assert low < root  # squares of an error below 1
+    assert not Gate((low + root) / 2 + root).breached(result)
+    assert Gate((low + root) / 2).breached(result)
+
+
+def test_a_wider_level_breaches_less(result):
+    low, _ = result.confidence_interval(0.8, root=True)
+    assert not Gate(low * 0.999, level=0.999).breached(result)
+    assert Gate(low * 0.999, level=0.8).breached(result)
+
+
+def test_distrust_outranks_a_breach(result):
+    doubted = replace(result, trusted=False, warnings=("nothing is as it was",))
+    assert Gate(0.0001).status(result) == "breached"
+    assert Gate(0.0001).status(doubted) == "untrusted"
+    assert verdict(doubted, Gate(0.0001)).startswith("No answer to rely on: nothing is as it was.")
+    assert EXIT_CODES == {"fine": 0, "breached": 1, "untrusted": 3}
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.5, np.nan, "0.1", True])
+def test_a_threshold_that_is_no_probability_is_refused(bad):
+    with pytest.raises(calshift.InvalidInput, match="max_error must be a probability"):
+        Gate(bad)
+
+
+def test_other_gates_and_levels_are_refused():
+    with pytest.raises(calshift.InvalidInput, match="gate must be one of lower, upper"):
+        Gate(0.1, "middle")
+    with pytest.raises(calshift.InvalidInput, match="level must lie between"):
+        Gate(0.1, level=95)
+
+
+def test_the_verdict_says_the_numbers_of_the_result(result):
+    low, high = result.confidence_interval(root=True)
+    said = verdict(result, Gate())
+    assert said.startswith("Miscalibrated on the target")
+    for number in (result.root, low, high, result.source.root):
+        assert f"{number:.4f}" in said
+    assert "95% interval" in said
+    assert "90% interval" in verdict(result, Gate(level=0.9))
+
+
+def test_the_verdict_follows_the_comparison_with_the_source(result):
+    low, high = change(result).confidence_interval(root=True)
+    said = verdict(result, Gate())
+    assert ("more than the source's" in said) == (low > 0)
+    assert ("less than the source's" in said) == (high < 0)
+    assert ("not clearly different" in said) == (low <= 0 <= high)
+    assert change(replace(result, moves=None)) is None
+    assert ", beside the source's" in verdict(replace(result, moves=None), Gate())
+
+
+def test_the_verdict_places_the_threshold(result):
+    low, high = result.confidence_interval(root=True)
+    assert "above the" in verdict(result, Gate(round(low / 2, 4)))
+    assert "within the" in verdict(result, Gate(round(high * 2, 4)))
+    inside = round((low + high) / 2, 4)
+    assert "not counted as a breach" in verdict(result, Gate(inside))
+    assert ": counted as a breach" in verdict(result, Gate(inside, "upper"))
+
+
+def test_a_calibrated_model_is_not_called_miscalibrated(calibrated):
+    assert calibrated.confidence_interval()[0] == 0
+    assert verdict(calibrated, Gate()).startswith("No miscalibration is seen")
+    assert any("Keep the model" in line for line in advice(calibrated, Gate()))
+
+
+def test_advice_names_classes_that_nothing_is_known_about():
+    simulation = GaussianSimulation(n_classes=4, imbalance=2, seed=1)
+    p, y = simulation.source(1500, rng=1)
+    q, _ = simulation.target(1500, rng=2)
+    kept = y != 2
+    with pytest.warns(calshift.UnreliableWeights):
+        result = calshift.target_calibration_error(p[kept], y[kept], q, check=False)
+    assert any("labelled rows of class 2" in line for line in advice(result, Gate()))
+
+
+def test_without_an_interval_a_threshold_cannot_be_judged():
+    result = calshift.target_calibration_error(
+        np.linspace(0.1, 0.9, 60), np.arange(60) % 2, np.linspace(0.2, 0.8, 60), interval=None,
+        weights=[1, 1], check=False,
+    )  # fmt: skip
+    assert "no interval" in verdict(result, Gate())
+    with pytest.raises(calshift.InvalidInput, match="no interval was computed"):
+        Gate(0.1).breached(result)
