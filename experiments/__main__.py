@@ -2,6 +2,7 @@
 
 python -m experiments list
 python -m experiments figure6 [--draws 2000] [--seed 6] [--results FOLDER]
+python -m experiments picture [--out FILE]
 python -m experiments train [--data fashion-mnist] [--depth 20] [--imbalance 10] [--epochs 30]
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-EXPERIMENTS = ("figure6", "train")  # each a module here, with main(arguments)
+EXPERIMENTS = ("figure6", "picture", "train")  # each a module here, with main(arguments)
 
 
 def main(arguments: list[str]) -> int:

@@ -7,6 +7,13 @@ import sys
 import traceback
 
 EXTRAS = ("click", "jinja2", "matplotlib", "pyarrow")
+IN_PYTHON = {
+    "use calshift.softmax": "pass --logits",
+    "use numpy.exp": "pass --logits",
+    "n_boot must": "--draws must",
+    "n_jobs must": "--jobs must",
+    "rng must": "--seed must",
+}
 USAGE, FAULT, STOPPED = 2, 4, 130
 
 
@@ -65,8 +72,8 @@ def _is_mistake(problem: Exception) -> bool:
 
 def _for_files(message: str) -> str:
     """Hints that speak of Python, in the words of the command line."""
-    for spoken in ("use calshift.softmax", "use numpy.exp"):
-        message = message.replace(spoken, "pass --logits")
+    for spoken, written in IN_PYTHON.items():
+        message = message.replace(spoken, written)
     return message
 
 

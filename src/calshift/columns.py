@@ -46,7 +46,7 @@ def find_columns(names: Sequence[str], lists: Sequence[str], asked: Asked, file:
         _check_there(asked.time, names, file, "--time")
     free = [name for name in names if name not in (label, asked.time)]
     if asked.columns is None:
-        found, classes = _conventional(free, lists, asked.logits, file)
+        found, classes = _conventional(free, lists, asked.logits, file, names)
     else:
         found, classes = _named(free, asked.columns, file)
     mixed = [name for name in found if name in lists]
@@ -98,8 +98,9 @@ def _named(names: Sequence[str], asked: str, file: str) -> tuple[list[str], tupl
 
 
 def _conventional(
-    names: Sequence[str], lists: Sequence[str], logits: bool, file: str
+    names: Sequence[str], lists: Sequence[str], logits: bool, file: str, there: Sequence[str]
 ) -> tuple[list[str], tuple[str, ...] | None]:
+    """Columns by their names; ``there`` are all that the file has."""
     prefixes = PREFIXES + LOGIT_PREFIXES if logits else PREFIXES
     groups = {prefix: _with_prefix(names, prefix, lists) for prefix in prefixes}
     found = [prefix for prefix in prefixes if groups[prefix]]
@@ -116,7 +117,7 @@ def _conventional(
         msg = f"{file}: which of {_listed(whole)} holds the probabilities? Say it with --columns"
         raise InvalidInput(msg)
     if not whole or (whole[0] in LOGITS and not logits):
-        raise InvalidInput(_nothing_found(names, file))
+        raise InvalidInput(_nothing_found(there, file))
     return whole, None
 
 

@@ -170,7 +170,8 @@ def _coded(y: np.ndarray | None, classes: tuple[str, ...] | None, where: str) ->
             unknown = next(t for t in texts if t not in classes)
             msg = (
                 f"{where}: label {unknown!r} is none of the classes "
-                f"{', '.join(map(repr, classes[:8]))}{', ...' if len(classes) > 8 else ''}"
+                f"{', '.join(map(repr, classes[:8]))}{', ...' if len(classes) > 8 else ''}: "
+                "correct it, or drop its rows"
             )
         raise InvalidInput(msg)
     return np.array(whole)[index]

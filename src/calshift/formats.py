@@ -39,7 +39,7 @@ def open_format(path: str | Path, role: str, label: str | None = None) -> Format
         msg = f"{path} is a folder: name a file in it"
         raise InvalidInput(msg)
     if not path.exists():
-        msg = f"{path}: no such file"
+        msg = f"{path}: no such file; check the path"
         raise InvalidInput(msg)
     if path.stat().st_size == 0:
         msg = f"{path} is empty: was its writing interrupted?"

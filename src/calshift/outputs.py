@@ -58,7 +58,9 @@ def deliver(report: dict[str, Any], options: dict[str, Any]) -> None:
     for name, content in ready.items():
         put(options[name], content)
     aside = "-" in (options[name] for name in FACES)
-    say(click.style(wrapped_verdict(report), fg=COLOURS[report["status"]], bold=True), aside)
+    judged = report["threshold"] is not None or not report["trusted"]
+    colour = COLOURS[report["status"]] if judged else None
+    say(click.style(wrapped_verdict(report), fg=colour, bold=True), aside)
     if not options["quiet"]:
         say("\n" + text(report), aside)
 

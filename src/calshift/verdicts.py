@@ -127,8 +127,9 @@ def _advice(result: CalibrationErrorResult, gate: Gate) -> Iterator[str]:
     if weights is not None and np.isnan(weights.values).any():
         unseen = names(np.flatnonzero(np.isnan(weights.values)), result.classes)
         yield f"Collect labelled rows of {unseen}: nothing is known of the error there."
-    if weights is not None and weights.untrusted:
-        doubted = names(np.array(sorted(weights.untrusted)), result.classes)
+    doubts = [] if weights is None else [c for c in weights.untrusted if weights.values[c] >= 0]
+    if doubts:
+        doubted = names(np.array(doubts), result.classes)
         yield f"Collect labelled source rows of {doubted}: their weights are uncertain."
     if result.trusted and result.law is not None:
         yield from _by_size(result, gate)

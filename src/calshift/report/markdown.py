@@ -38,7 +38,7 @@ def _error(name: str, one: dict[str, Any]) -> str:
 
 
 def _classes(report: dict[str, Any], level: str) -> list[str]:
-    classes = sorted(report["classes"], key=lambda one: -one["prior_target"])
+    classes = sorted(report["classes"], key=lambda one: -(one["prior_target"] or 0.0))
     if not classes:
         return []
     with_error = "root" in classes[0]
@@ -49,7 +49,8 @@ def _classes(report: dict[str, Any], level: str) -> list[str]:
         ends = one["prior_target_interval"]
         shown = "" if ends is None else f"{ends[0]:.1%} to {ends[1]:.1%}"
         line = f"| {escaped(one['class'])} | {one['prior_source']:.1%} "
-        line += f"| {one['prior_target']:.1%} | {shown} |"
+        now = "unknown" if one["prior_target"] is None else f"{one['prior_target']:.1%}"
+        line += f"| {now} | {shown} |"
         if with_error:
             line += " unseen |" if one["root"] is None else f" {one['root']:.4f} |"
         lines.append(line)

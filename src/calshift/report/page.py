@@ -38,7 +38,8 @@ def _shown(report: dict[str, Any], diagrams: list[dict[str, Any]]) -> dict[str, 
     """What the templates know: the report, in the order and amount in which it is shown."""
     with_errors = bool(report["classes"]) and "root" in report["classes"][0]
     classes = _largest(report["classes"], "root" if with_errors else "prior_target", MOST_CLASSES)
-    moved = sorted(report["classes"], key=lambda one: -abs(_moved(one)))[:MOST_MOVED]
+    known = [one for one in report["classes"] if one["prior_target"] is not None]
+    moved = sorted(known, key=lambda one: -abs(_moved(one)))[:MOST_MOVED]
     script = _text("page.js")
     return {
         "report": report,

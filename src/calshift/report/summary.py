@@ -144,17 +144,18 @@ def weights_dict(weights: ClassWeights, level: float, trusted: bool) -> dict[str
 
 
 def _shares(weights: ClassWeights, level: float) -> dict[str, list[Any]]:
-    unknown = [None] * len(weights)
+    unknown, unseen = [None] * len(weights), np.isnan(weights.values)
     found: dict[str, list[Any]] = {
         "prior_source": plain(weights.prior_source),
         "prior_source_interval": _wilson(weights.prior_source, weights.n_source, level),
-        "prior_target": plain(weights.prior_target),
+        "prior_target": plain(np.where(unseen, np.nan, weights.prior_target)),
         "prior_target_interval": unknown,
         "weight": plain(weights.values),
         "weight_error": unknown if weights.values_error is None else plain(weights.values_error),
     }
     if weights.standard_error is not None:
-        found["prior_target_interval"] = _pairs(*weights.confidence_interval(level))
+        ends = np.where(unseen, np.nan, weights.confidence_interval(level))
+        found["prior_target_interval"] = _pairs(*ends)
     return found
 
 

@@ -54,7 +54,8 @@ def _classes(report: dict[str, Any]) -> list[str]:
 
 
 def _class(one: dict[str, Any], with_error: bool) -> str:
-    shares = f"{one['prior_source']:>7.1%} {one['prior_target']:>7.1%}"
+    now = "?" if one["prior_target"] is None else f"{one['prior_target']:.1%}"
+    shares = f"{one['prior_source']:>7.1%} {now:>7}"
     known = one["prior_target_interval"]
     ends = "" if known is None else f"{known[0]:.1%} to {known[1]:.1%}"
     weight = "unseen" if one["weight"] is None else f"{one['weight']:.3g}"

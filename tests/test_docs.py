@@ -1,0 +1,89 @@
+"""What the documentation shows can be done as it is shown."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import calshift
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+
+
+def commands() -> list[tuple[str, list[str]]]:
+    """Every calshift command of the shell examples, as words."""
+    found = []
+    for page in PAGES:
+        for block in blocks(page, "sh"):
+            for line in block.replace("\\\n", " ").splitlines():
+                if shown := re.search(r"(?:^|/)calshift (.*?)(?: \|\||$)", line.strip()):
+                    found.append((page.name, shlex.split(shown[1])))
+    return found
+
+
+def unknown_options(words: list[str]) -> list[str]:
+    from calshift.commands import run
+
+    command = run.commands[words[0]]
+    known = {name for parameter in command.params for name in parameter.opts} | {"--help"}
+    return [word for word in words[1:] if word.startswith("-") and word not in known]
+
+
+def test_shell_examples_name_commands_and_options_that_exist():
+    assert len(commands()) >= 6
+    for page, words in commands():
+        assert unknown_options(words) == [], page
+
+
+def test_an_option_that_does_not_exist_is_seen():
+    assert unknown_options(["check", "a", "b", "--frobnicate", "3"]) == ["--frobnicate"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_examples_are_python_and_use_names_that_exist(page):
+    for block in blocks(page, "python"):
+        compile(block, page.name, "exec")
+        for name in re.findall(r"calshift\.(\w+)", block):
+            assert hasattr(calshift, name), name
+
+
+def test_the_notebook_recipe_runs():
+    (recipe,) = [b for b in blocks(ROOT / "docs" / "recipes.md", "python") if "result.plot()" in b]
+    exec(compile(recipe, "recipes.md", "exec"), {})
+
+
+def test_the_pipeline_recipe_raises_when_a_person_is_needed():
+    (recipe,) = [b for b in blocks(ROOT / "docs" / "recipes.md", "python") if "def calib" in b]
+    names: dict = {}
+    exec(compile(recipe, "recipes.md", "exec"), names)
+    simulation = calshift.simulate.GaussianSimulation(n_classes=3, temperature=0.3, seed=2)
+    sample = (*simulation.source(1500, rng=1), simulation.target(1500, rng=2)[0])
+    with pytest.raises(RuntimeError, match="calibration error 0"):
+        names["calibration_of"](*sample)
+
+
+def test_the_batch_recipe_gives_the_answer_of_all_rows():
+    (recipe,) = [b for b in blocks(ROOT / "docs" / "recipes.md", "python") if "bin_edges" in b]
+    simulation = calshift.simulate.GaussianSimulation(n_classes=3, seed=2)
+    p, y = simulation.source(600, rng=1)
+    q, _ = simulation.target(600, rng=2)
+    names = {
+        "calshift": calshift,
+        "first_target_batch": q,
+        "source_batches": [(p[:200], y[:200]), (p[200:], y[200:])],
+        "target_batches": [q[:300], q[300:]],
+        "class_weights": [1.2, 1.0, 0.8],
+    }
+    exec(compile(recipe, "recipes.md", "exec"), names)
+    whole = calshift.target_calibration_error(
+        p, y, q, kind="top-label", bins=50, weights=[1.2, 1.0, 0.8], check=False
+    )
+    assert names["result"].estimate == pytest.approx(whole.estimate, rel=1e-9)
