@@ -64,6 +64,7 @@ ORDER = (
     "simulate",
     "plotting",
     "data",
+    "moments",
     "monitoring",
     "verdicts",
     "report",

@@ -6,7 +6,7 @@ import hashlib
 import shlex
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -142,15 +142,17 @@ def _interval(options: dict[str, Any], kind: str) -> str:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
-    """A bar on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+    """A bar on a terminal, from the first time that there is something to tell."""
+    with ExitStack() as stack:
+        bars: list[Any] = []
 
         def told(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
+            if not sys.stderr.isatty():
+                return
+            if not bars:
+                bar = click.progressbar(length=total, label=label, file=sys.stderr)
+                bars.append(stack.enter_context(bar))
+            bars[0].update(done - bars[0].pos)
 
         yield told
 

@@ -8,7 +8,6 @@ its own, so that the draws are the same for any number of processes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +68,8 @@ class Bootstrap:
             found = map(work, seeds)
             yield from self._told(found)
             return
+        from concurrent.futures import ProcessPoolExecutor  # late: importing must be fast
+
         with ProcessPoolExecutor(self.jobs, initializer=_receive, initargs=(work,)) as pool:
             size = max(1, self.draws // (8 * self.jobs))
             yield from self._told(pool.map(_answer, seeds, chunksize=size))

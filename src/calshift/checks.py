@@ -106,6 +106,8 @@ def _range_message(p: np.ndarray, name: str, highest: float) -> str:
     cause = ""
     if p.ndim == 2 and np.isfinite(p).all():
         cause = _likely_cause(p, p.sum(axis=1, dtype=np.longdouble))
+    elif np.isfinite(p).all():
+        cause = _cause_of_scores(p)
     return f"{name} must be probabilities in [0, 1]; {place} is {p[where]:.6g}{cause}"
 
 
@@ -121,6 +123,15 @@ def _likely_cause(p: np.ndarray, sums: np.ndarray) -> str:
     if high > 1:
         return " (beyond rounding: divide each row by its sum)"
     return " (one score a class that need not add up? pass each class as binary scores)"
+
+
+def _cause_of_scores(p: np.ndarray) -> str:
+    """The same for one column of binary scores."""
+    if p.min() >= 0 and 1.01 < p.max() <= 100:
+        return " (these look like percentages: divide by 100)"
+    if p.min() < 0:
+        return " (these look like logits: 1 / (1 + exp(-z)) makes them probabilities)"
+    return ""
 
 
 def checked_classes(classes: Any, K: int) -> tuple[Any, ...] | None:

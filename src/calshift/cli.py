@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -13,15 +14,21 @@ IN_PYTHON = {
     "n_boot must": "--draws must",
     "n_jobs must": "--jobs must",
     "rng must": "--seed must",
+    'ask for interval="bootstrap", which serves everything, or "influence" for': (
+        "ask for --interval bootstrap, which serves everything, or influence for"
+    ),
+    "1 / (1 + exp(-z)) makes them probabilities": "pass --logits",
 }
 USAGE, FAULT, STOPPED = 2, 4, 130
 
 
 def main() -> None:
     """Entry point of `calshift` and `python -m calshift`."""
-    for stream in (sys.stdout, sys.stderr):  # a class name must not break a narrow terminal
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(getattr(sys, name), "reconfigure"):  # no class name breaks a narrow terminal
+            getattr(sys, name).reconfigure(errors="backslashreplace")
     sys.exit(status(sys.argv[1:]))
 
 
@@ -40,9 +47,10 @@ def status(arguments: list[str]) -> int:
         return _said(debug, "not enough memory for these files: use fewer rows", USAGE)
     except KeyboardInterrupt:
         return _said(debug, "stopped", STOPPED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # no complaint at exit
-        return USAGE
+    except OSError as problem:
+        _silence()
+        what = f"the output cannot be written ({problem.strerror or problem})"
+        return USAGE if problem.errno == errno.EPIPE else _said(debug, what, USAGE)
     except Exception as problem:
         return _said(debug, _fault(problem), FAULT)
 
@@ -56,11 +64,21 @@ def _run(arguments: list[str]) -> int:
         found = run.main(arguments, prog_name="calshift", standalone_mode=False)
     except click.Abort:
         raise KeyboardInterrupt from None
+    except SystemExit:  # click's own answer to a reader that left; it would be 1, a breach
+        raise BrokenPipeError(errno.EPIPE, "the reader left") from None
     except click.ClickException as problem:
         problem.show()
         return USAGE
     sys.stdout.flush()
     return int(found or 0)
+
+
+def _silence() -> None:
+    """Standard output leads nowhere any more: what is left in it must not complain at exit."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _is_mistake(problem: Exception) -> bool:
@@ -99,5 +117,6 @@ def _fault(problem: Exception) -> str:
 def _said(debug: bool, message: str, code: int) -> int:
     if debug:
         traceback.print_exc()
-    sys.stderr.write(f"calshift: {' '.join(message.split())}\n")
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
+    sys.stderr.write(f"calshift: {shown}\n")
     return code

@@ -48,12 +48,12 @@ def find_columns(names: Sequence[str], lists: Sequence[str], asked: Asked, file:
     if asked.columns is None:
         found, classes = _conventional(free, lists, asked.logits, file, names)
     else:
-        found, classes = _named(free, asked.columns, file)
+        found, classes = _named(free, lists, asked.columns, file)
     mixed = [name for name in found if name in lists]
     if len(found) > 1 and mixed:
         msg = f"{file}: column {mixed[0]!r} holds lists: name it alone with --columns"
         raise InvalidInput(msg)
-    return Columns(tuple(found), classes, label, asked.time)
+    return Columns(tuple(found), classes, label if asked.labelled else None, asked.time)
 
 
 def _label(names: Sequence[str], asked: Asked, file: str) -> str | None:
@@ -74,7 +74,9 @@ def _label(names: Sequence[str], asked: Asked, file: str) -> str | None:
     raise InvalidInput(msg)
 
 
-def _named(names: Sequence[str], asked: str, file: str) -> tuple[list[str], tuple[str, ...] | None]:
+def _named(
+    names: Sequence[str], lists: Sequence[str], asked: str, file: str
+) -> tuple[list[str], tuple[str, ...] | None]:
     """Columns by a pattern with one star, or by a list with commas."""
     if asked.count("*") == 1 and asked not in names:
         before, after = asked.split("*")
@@ -94,7 +96,8 @@ def _named(names: Sequence[str], asked: str, file: str) -> tuple[list[str], tupl
     if len(set(found)) < len(found):
         msg = f"{file}: --columns names a column twice: {asked}"
         raise InvalidInput(msg)
-    return found, None if len(found) == 1 else _stripped(found)
+    alone = len(found) == 1 and (found[0] in lists or _stripped(found) == tuple(found))
+    return found, None if alone else _stripped(found)
 
 
 def _conventional(

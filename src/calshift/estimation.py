@@ -103,7 +103,7 @@ def check_rows(source: Predictions, target: Predictions | None, w: np.ndarray) -
     sizes = {"p": usable} if target is None else {"p_source": usable, "p_target": target.size}
     for name, size in sizes.items():
         if size < 2:
-            msg = f"{name} must have at least two rows (of positive weight); got {size:g}"
+            msg = f"{name} must have at least two rows of positive weight; it has {size:g}"
             raise InvalidInput(msg)
 
 

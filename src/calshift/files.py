@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,11 @@ class Pair:
 def open_predictions(path: str | Path, role: str, asked: Asked) -> PredictionFile:
     """The file of a role, "source" or "target", and the columns it is read from."""
     form = open_format(path, role, asked.label)
+    label, columns = (
+        None if name is None else form.renamed.get(name, name)
+        for name in (asked.label, asked.columns)
+    )
+    asked = replace(asked, label=label, columns=columns)
     return PredictionFile(
         Path(path), form, find_columns(form.names, form.lists, asked, str(path)), asked.logits
     )
@@ -86,24 +92,39 @@ def read_pair(source: str | Path, target: str | Path, asked: Asked | None = None
     """Both files, the target's classes put into the source's order by their names."""
     asked = asked or Asked()
     before = open_predictions(source, "source", replace(asked, labelled=True, time=None))
-    after = _matched(before, open_predictions(target, "target", replace(asked, label=None)))
+    after = _matched(before, open_predictions(target, "target", replace(asked, labelled=False)))
     first, second = _gathered(before), _gathered(after)
     classes = before.classes or after.classes
     if classes is not None and first.p.ndim == 1 and len(classes) == 1:
         classes = ("0" if classes[0] == "1" else f"not {classes[0]}", classes[0])
     y = _coded(first.y, classes, f"{source}, column {before.columns.label!r}")
-    read = (
-        named_predictions(first.p, y, classes, str(source), f"{source}, {before.columns.label!r}"),
-        named_predictions(second.p, None, classes, str(target), str(target)),
-    )
+    with named(source):
+        where = f"{source}, column {before.columns.label!r}"
+        one = named_predictions(first.p, y, classes, str(source), where)
+    with named(target):
+        two = named_predictions(second.p, None, classes, str(target), str(target))
+    read = (one, two)
     if read[0].n_classes != read[1].n_classes:
         msg = (
             f"{source} and {target} must have the same classes; "
             f"the first has {read[0].n_classes}, the second {read[1].n_classes}"
         )
         raise InvalidInput(msg)
-    check_pair(*read)
+    with named(source):
+        check_pair(*read)
     return Pair(*read, second.time)
+
+
+@contextmanager
+def named(path: str | Path) -> Iterator[None]:
+    """Complaints that do not name a file name this one."""
+    try:
+        yield
+    except InvalidInput as problem:
+        if str(path) in str(problem):
+            raise
+        msg = f"{path}: {problem}"
+        raise InvalidInput(msg) from problem
 
 
 def _matched(before: PredictionFile, after: PredictionFile) -> PredictionFile:
@@ -167,7 +188,8 @@ def _coded(y: np.ndarray | None, classes: tuple[str, ...] | None, where: str) ->
                 "column p_NAME for each class, or write labels as numbers 0, 1, ..."
             )
         else:
-            unknown = next(t for t in texts if t not in classes)
+            names = [t for t, number in zip(texts, whole, strict=True) if number is None]
+            unknown = next(name for name in names if name not in classes)
             msg = (
                 f"{where}: label {unknown!r} is none of the classes "
                 f"{', '.join(map(repr, classes[:8]))}{', ...' if len(classes) > 8 else ''}: "

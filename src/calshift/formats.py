@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class Format(Protocol):
     names: tuple[str, ...]
     lists: tuple[str, ...]
     classes: tuple[str, ...] | None
+    renamed: dict[str, str]  # other names that a column has
 
     def batches(self, numbers: Iterable[str], others: Iterable[str]) -> Iterator[Batch]:
         """Columns as arrow arrays or numpy arrays; ``numbers`` are to be read as such."""
@@ -35,15 +36,7 @@ class Format(Protocol):
 def open_format(path: str | Path, role: str, label: str | None = None) -> Format:
     """The file behind a path by its ending; ``role`` is "source" or "target"."""
     path = Path(path)
-    if path.is_dir():
-        msg = f"{path} is a folder: name a file in it"
-        raise InvalidInput(msg)
-    if not path.exists():
-        msg = f"{path}: no such file; check the path"
-        raise InvalidInput(msg)
-    if path.stat().st_size == 0:
-        msg = f"{path} is empty: was its writing interrupted?"
-        raise InvalidInput(msg)
+    _check_file(path)
     ending = _ending(path)
     if ending not in FORMATS:
         msg = f"{path}: its ending must be one of {', '.join(FORMATS)}"
@@ -51,6 +44,22 @@ def open_format(path: str | Path, role: str, label: str | None = None) -> Format
     with readable(path):
         form: Format = FORMATS[ending](path, role, label)
     return form
+
+
+def _check_file(path: Path) -> None:
+    """There is a file, and something in it."""
+    try:
+        size = -1 if path.is_dir() else path.stat().st_size
+    except FileNotFoundError:
+        msg = f"{path}: no such file; check the path"
+        raise InvalidInput(msg) from None
+    except OSError as problem:
+        msg = f"{path} cannot be opened ({problem.strerror}); check the path"
+        raise InvalidInput(msg) from None
+    if size <= 0:
+        empty = "is empty: was its writing interrupted?"
+        msg = f"{path} {'is a folder: name a file in it' if size else empty}"
+        raise InvalidInput(msg)
 
 
 @contextmanager
@@ -91,6 +100,7 @@ class _Arrow:
     """Columns of an arrow schema."""
 
     classes: tuple[str, ...] | None = None
+    renamed: ClassVar[dict[str, str]] = {}
 
     def _describe(self, schema: Any) -> None:
         import pyarrow.types as kinds
@@ -157,7 +167,10 @@ class Csv(_Arrow):
         numbers, others = list(numbers), list(others)
         kinds = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(others, pa.string())
         convert = csv.ConvertOptions(
-            column_types=kinds, include_columns=[*numbers, *others], strings_can_be_null=True
+            column_types=kinds,
+            include_columns=[*numbers, *others],
+            null_values=[""],  # a class may be called NA
+            strings_can_be_null=True,
         )
         try:
             with self._opened(convert) as reader:
@@ -242,8 +255,16 @@ class JsonLines(_Arrow):
 class Arrays:
     """Named numpy arrays: an npz file, or an npy file with its labels in a second one."""
 
-    def __init__(self, path: Path, arrays: dict[str, np.ndarray]) -> None:
-        self.path, self.arrays = path, arrays
+    def __init__(
+        self, path: Path, arrays: dict[str, np.ndarray], renamed: dict[str, str] | None = None
+    ) -> None:
+        self.path, self.arrays, self.renamed = path, arrays, renamed or {}
+        for name, array in arrays.items():
+            if array.ndim not in (1, 2):
+                msg = (
+                    f"{path}: {name!r} must have one or two dimensions; its shape is {array.shape}"
+                )
+                raise InvalidInput(msg)
         names = arrays.pop("classes", None)
         self.classes = None if names is None else tuple(str(name) for name in names.tolist())
         self.names = tuple(arrays)
@@ -262,7 +283,7 @@ class Arrays:
 
 def _npz(path: Path, role: str, label: str | None) -> Arrays:
     """Arrays of an archive; where it has both, p_source is for the source and p_target not."""
-    with np.load(path, allow_pickle=False) as archive:
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     mine, other = f"_{role}", "_target" if role == "source" else "_source"
     kept = {
@@ -270,7 +291,7 @@ def _npz(path: Path, role: str, label: str | None) -> Arrays:
         for name, array in arrays.items()
         if not name.endswith(other) and array.ndim in (1, 2)
     }
-    return Arrays(path, kept)
+    return Arrays(path, kept, {f"{name}{mine}": name for name in kept})
 
 
 def _npy(path: Path, role: str, label: str | None) -> Arrays:

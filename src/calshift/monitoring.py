@@ -15,6 +15,7 @@ from calshift.bootstrap import Bootstrap, Progress
 from calshift.checks import checked_whole
 from calshift.conversion import to_numpy
 from calshift.errors import InvalidInput, UnreliableWeights
+from calshift.moments import MICROSECONDS, moments
 from calshift.options import Options
 from calshift.predictions import Predictions, as_pair
 from calshift.results import MonitoringResult, Skipped, Window
@@ -23,9 +24,9 @@ from calshift.weights import DEFAULT
 LEAST_ROWS = 30  # of a window: fewer say nothing, whatever the formula answers
 LEVEL = 0.05  # chance that any window of a series is rejected though only the mix changed
 DRAWS = (200, 4000)  # of each window's test: the least, the most
+MOST_SECONDS = 10**12  # of a window: more than numpy can date in microseconds
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 MONDAY = np.datetime64("1970-01-05", "us")  # windows are whole multiples from here
-MICROSECONDS = "datetime64[us]"
 
 
 def monitor(
@@ -152,9 +153,15 @@ def _cut(
     cuts = []
     for start in range(0, m, step):
         stop = min(start + step, m)
-        first, last = (start, stop) if moment is None else (moment[start], moment[stop - 1])
-        cuts.append((Window(first, last, float(stop - start)), start, stop))
+        first, end = (start, stop) if moment is None else (moment[start], _end(moment, stop))
+        cuts.append((Window(first, end, float(stop - start)), start, stop))
     return order, cuts
+
+
+def _end(moment: np.ndarray, stop: int) -> np.datetime64:
+    """The first time after the rows before ``stop``."""
+    after = moment[-1] + np.timedelta64(1, "us") if stop == len(moment) else moment[stop]
+    return np.datetime64(after)
 
 
 def _by_time(moment: np.ndarray, window: Any) -> list[tuple[Window, int, int]]:
@@ -162,6 +169,8 @@ def _by_time(moment: np.ndarray, window: Any) -> list[tuple[Window, int, int]]:
     months = re.fullmatch(r"\s*(\d+)\s*mo\s*", window) if isinstance(window, str) else None
     if months is not None:
         step = checked_whole(int(months[1]), "window", 1)
+        if step > MOST_SECONDS // UNITS["w"]:
+            raise InvalidInput(_wrong(window))
         number = moment.astype("datetime64[M]").astype(int) // step
     else:
         length = _length(window)
@@ -181,14 +190,19 @@ def _by_time(moment: np.ndarray, window: Any) -> list[tuple[Window, int, int]]:
 def _length(window: Any) -> np.timedelta64:
     found = re.fullmatch(r"\s*(\d+)\s*([a-z]+)\s*", window) if isinstance(window, str) else None
     if found is not None and found[2] in UNITS and int(found[1]) > 0:
-        return np.timedelta64(int(found[1]) * UNITS[found[2]] * 1_000_000, "us")
+        seconds = int(found[1]) * UNITS[found[2]]
+        if seconds <= MOST_SECONDS:
+            return np.timedelta64(seconds * 1_000_000, "us")
     if isinstance(window, timedelta | np.timedelta64):
         length: np.timedelta64 = np.timedelta64(window).astype("timedelta64[us]")
         if length > np.timedelta64(0, "us"):
             return length
+    raise InvalidInput(_wrong(window))
+
+
+def _wrong(window: Any) -> str:
     units = ", ".join([*UNITS, "mo"])
-    msg = f"window must be a number with one of the units {units}, like 1d; got {window!r}"
-    raise InvalidInput(msg)
+    return f"window must be a number with one of the units {units}, like 1d; got {window!r}"
 
 
 def _times(time: Any, m: int) -> np.ndarray:
@@ -197,17 +211,7 @@ def _times(time: Any, m: int) -> np.ndarray:
     if raw.shape != (m,):
         msg = f"time must have one time a target row, shape ({m},); got {raw.shape}"
         raise InvalidInput(msg)
-    try:
-        if raw.dtype.kind in "iuf":
-            raw = (raw.astype(float) * 1e6).round().astype("int64")
-        moment = raw.astype(MICROSECONDS)
-    except (TypeError, ValueError):
-        msg = f"time must be datetimes, ISO texts or seconds since 1970; got {raw[0]!r}"
-        raise InvalidInput(msg) from None
-    if np.isnat(moment).any():
-        msg = f"time must be known for every row; row {int(np.argmax(np.isnat(moment)))} has none"
-        raise InvalidInput(msg)
-    return np.asarray(moment)
+    return moments(raw, "time")
 
 
 def _announce(found: MonitoringResult) -> None:

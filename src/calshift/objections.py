@@ -36,7 +36,8 @@ def objections(
     if assumption is not None and assumption.p_value is None:
         grave.append("whether only the mix of classes has changed could not be tested")
     if weights is not None:
-        doubted = sum(weights.prior_target[c] for c in weights.untrusted) + weights.unseen_share
+        known = [c for c in weights.untrusted if not np.isnan(weights.values[c])]
+        doubted = min(float(weights.prior_target[known].sum()) + weights.unseen_share, 1.0)
         if doubted > DOUBTED_SHARE:
             fatal.append(f"{doubted:.0%} of the target is of classes whose weight is not trusted")
         if weights.ess < TOO_SMALL_ESS:

@@ -38,16 +38,23 @@ output_options = together(
 )
 
 
-def check_outputs(options: dict[str, Any], faces: tuple[str, ...] = tuple(FACES)) -> None:
-    """What can never be written is said before the work."""
+def check_outputs(
+    options: dict[str, Any], faces: tuple[str, ...] = tuple(FACES), read: tuple[str, ...] = ()
+) -> None:
+    """What can never be written, or would destroy what is read, is said before the work."""
     asked = [options[name] for name in faces if options[name] is not None]
     if asked.count("-") > 1:
         msg = "only one output can be -, the terminal"
         raise InvalidInput(msg)
     paths = [path for path in asked if path != "-"]
-    if len(set(paths)) < len(paths):
+    places = [os.path.realpath(path) for path in paths]
+    if len(set(places)) < len(places):
         msg = f"two outputs name one file: {', '.join(paths)}"
         raise InvalidInput(msg)
+    for path, place in zip(paths, places, strict=True):
+        if place in (os.path.realpath(name) for name in read):
+            msg = f"{path} is read: it cannot be written too; name another output"
+            raise InvalidInput(msg)
     for path in paths:
         check_writable(path)
 

@@ -127,9 +127,11 @@ def plot_monitoring(found: MonitoringResult, ax: Any, level: float, max_error: f
     if wide:
         ax.figure.set_size_inches(8, 4)
     at = _middles(found)
-    (low, high), roots, trusted = found.band(level), found.roots, found.trusted
-    ax.fill_between(at, low, high, color=TARGET, alpha=0.18, linewidth=0, zorder=1.5)
-    ax.vlines(at, low, high, color=TARGET, linewidth=0.8, zorder=2)  # also of a lone window
+    roots, trusted = found.roots, found.trusted
+    if all(result.law is not None for result in found.results):
+        low, high = found.band(level)
+        ax.fill_between(at, low, high, color=TARGET, alpha=0.18, linewidth=0, zorder=1.5)
+        ax.vlines(at, low, high, color=TARGET, linewidth=0.8, zorder=2)  # also of a lone window
     ax.plot(at, roots, color=TARGET, linewidth=1.4, zorder=2)
     for which, face, label in ((trusted, TARGET, "target"), (~trusted, "white", "not trusted")):
         if which.any():
@@ -192,5 +194,5 @@ def _axes(ax: Any) -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         msg = "drawing needs matplotlib: pip install 'calshift[plot]'"
-        raise ImportError(msg) from None
+        raise ImportError(msg, name="matplotlib") from None
     return Figure(figsize=(5, 5), layout="constrained").add_subplot()

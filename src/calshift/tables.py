@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calshift.wording import noted
+from calshift.wording import noted, printable
 
 if TYPE_CHECKING:
     from calshift.results import CalibrationErrorResult
@@ -74,7 +74,7 @@ def _classes(result: CalibrationErrorResult) -> list[str]:
 
 def _class_row(result: CalibrationErrorResult, c: int, ends: np.ndarray | None) -> str:
     assert result.per_class is not None
-    name = str(c if result.classes is None else result.classes[c])[:10]
+    name = printable(str(c if result.classes is None else result.classes[c]))[:10]
     value = float(result.per_class[c])
     if np.isnan(value):
         return f"{name:>10} {'unseen':>12}"

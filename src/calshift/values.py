@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from calshift.errors import InvalidInput
-
-MICROSECONDS = "datetime64[us]"
+from calshift.moments import moments
 
 
 def numbers_of(column: Any, name: str, file: str, start: int) -> np.ndarray:
@@ -28,7 +27,7 @@ def _numbers_from_arrow(column: Any, name: str, file: str, start: int) -> np.nda
     if kinds.is_list(column.type) or kinds.is_large_list(column.type):
         return _rectangle(column, name, file, start)
     if kinds.is_fixed_size_list(column.type):
-        return _numbers_from_arrow(column.flatten(), name, file, start).reshape(len(column), -1)
+        return _reshaped(column, column.type.list_size, name, file, start)
     if kinds.is_decimal(column.type):
         column = column.cast("float64")
     if not (kinds.is_floating(column.type) or kinds.is_integer(column.type)):
@@ -50,8 +49,14 @@ def _rectangle(column: Any, name: str, file: str, start: int) -> np.ndarray:
             f"{lengths[0]}, row {start + row} has {lengths[row]}"
         )
         raise InvalidInput(msg)
-    inside = _numbers_from_arrow(column.flatten(), name, file, start)
-    return inside.reshape(len(column), -1) if len(column) else inside.reshape(0, 0)
+    return _reshaped(column, int(lengths[0]) if len(lengths) else 0, name, file, start)
+
+
+def _reshaped(column: Any, width: int, name: str, file: str, start: int) -> np.ndarray:
+    """(rows, width) of the numbers in lists."""
+    inside = column.flatten()
+    _check_whole(inside, name, file, start, max(width, 1))
+    return _numbers_from_arrow(inside, name, file, start).reshape(len(column), width)
 
 
 def labels_of(column: Any, name: str, file: str, start: int) -> np.ndarray:
@@ -72,41 +77,16 @@ def labels_of(column: Any, name: str, file: str, start: int) -> np.ndarray:
 
 def times_of(column: Any, name: str, file: str, start: int) -> np.ndarray:
     """Times in microseconds, in UTC where a zone is given; numbers are seconds since 1970."""
-    if isinstance(column, np.ndarray):
-        values = column
-    else:
+    if not isinstance(column, np.ndarray):
         _check_whole(column, name, file, start)
-        values = _times_from_arrow(column, name, file)
-    if values.dtype.kind in "iuf":
-        return np.asarray((values * 1e6).astype("int64").view(MICROSECONDS))
-    try:
-        return values.astype(MICROSECONDS)
-    except ValueError:
-        msg = f"{file}: column {name!r} must hold times such as 2026-01-31T12:00:00"
-        raise InvalidInput(msg) from None
+        column = np.asarray(column.to_numpy(zero_copy_only=False))
+    return moments(column, f"{file}: column {name!r}", start)
 
 
-def _times_from_arrow(column: Any, name: str, file: str) -> np.ndarray:
-    import pyarrow as pa
-
-    text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    kinds = (pa.float64(), pa.timestamp("us"), pa.timestamp("us", "UTC")) if text else (None,)
-    for kind in kinds:
-        try:
-            values = (column if kind is None else column.cast(kind)).to_numpy(zero_copy_only=False)
-        except pa.ArrowInvalid:
-            continue
-        if values.dtype.kind in "Mfiu":
-            return np.asarray(values)
-    shown = column[0].as_py()
-    msg = f"{file}: column {name!r} must hold times such as 2026-01-31T12:00:00; one is {shown!r}"
-    raise InvalidInput(msg)
-
-
-def _check_whole(column: Any, name: str, file: str, start: int) -> None:
-    """No value is missing."""
+def _check_whole(column: Any, name: str, file: str, start: int, width: int = 1) -> None:
+    """No value is missing; a row has so many of them."""
     if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) // width
         place = f"row {start + row}" if len(column) else "a row"
         msg = f"{file}: column {name!r} has no value in {place}: fill it or drop the row"
         raise InvalidInput(msg)

@@ -72,6 +72,8 @@ def verdict(result: CalibrationErrorResult, gate: Gate) -> str:
         )
     if result.law is not None and result.confidence_interval(gate.level)[0] == 0:
         found = f"No miscalibration is seen on the target: its error is {_error(result, gate)}"
+    elif result.law is None:
+        found = f"The error on the target is estimated as {_error(result, gate)}"
     else:
         found = f"Miscalibrated on the target: its error is {_error(result, gate)}"
     return f"{found}{_beside_source(result, gate)}.{_beside_limit(result, gate)}"

@@ -13,7 +13,7 @@ def noted(warnings: tuple[str, ...]) -> list[str]:
     return [
         line
         for note in warnings
-        for line in textwrap.wrap(note, 96, initial_indent="! ", subsequent_indent="  ")
+        for line in textwrap.wrap(printable(note), 96, initial_indent="! ", subsequent_indent="  ")
     ]
 
 

@@ -35,7 +35,7 @@ def check(source: str, target: str, **options: Any) -> int:
 
     Files: parquet, csv, arrow, feather, jsonl, npz, npy. Classes are matched by name.
     """
-    check_outputs(options)
+    check_outputs(options, read=(source, target))
     gate = asked_gate(options)
     pair = read_pair(source, target, asked_columns(options))
     asked = estimate_arguments(options, pair)

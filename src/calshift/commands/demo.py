@@ -10,7 +10,7 @@ from calshift import data
 from calshift.api import calibration_error, target_calibration_error
 from calshift.arguments import command_line, debug_option
 from calshift.outputs import check_outputs, deliver, quietly, say
-from calshift.report import summary, write_whole
+from calshift.report import check_writable, summary, write_whole
 from calshift.verdicts import Gate
 
 INTRODUCTION = """\
@@ -32,6 +32,9 @@ def demo(report: str, files: str | None) -> int:
     """Run the main job on a real network's predictions, and hold it against the truth."""
     options: dict[str, Any] = {"report": report, "json": None, "markdown": None, "prometheus": None}
     check_outputs(options)
+    places = {} if files is None else {name: f"{files}/{name}.csv" for name in ("source", "target")}
+    for place in places.values():
+        check_writable(place)
     source, target = data.fashion_mnist()
     say(INTRODUCTION.format(source=len(source), target=len(target)))
     with quietly():
@@ -44,9 +47,9 @@ def demo(report: str, files: str | None) -> int:
         f"\nAnd with the target's labels? {truth.root:.4f} ({low:.4f} to {high:.4f}). "
         f"Without them: {result.root:.4f}."
     )
-    if files is not None:
-        for name, sample in (("source", source), ("target", target.unlabelled())):
-            write_whole(f"{files}/{name}.csv", data.as_csv(sample))
-        say(f"Now try: calshift check {files}/source.csv {files}/target.csv")
+    for place, sample in zip(places.values(), (source, target.unlabelled()), strict=False):
+        write_whole(place, data.as_csv(sample))
+    if places:
+        say(f"Now try: calshift check {' '.join(places.values())}")
     say(f"The report: {report}")
     return int(shown["exit_code"])

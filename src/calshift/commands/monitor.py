@@ -22,7 +22,7 @@ from calshift.errors import InvalidInput
 from calshift.files import read_pair
 from calshift.monitoring import monitor as monitored
 from calshift.outputs import check_outputs, put, quietly, say
-from calshift.report import as_json, check_writable, monitoring_dict, write_figure
+from calshift.report import as_json, check_drawable, monitoring_dict, write_figure
 
 COLOURS = {0: "green", 1: "red", 3: "yellow"}
 NOTES = {"fine": "", "breached": "above the limit", "untrusted": "not trusted"}
@@ -50,9 +50,9 @@ def monitor(source: str, target: str, **options: Any) -> int:
     if options["window"] is not None and options["time"] is None:
         msg = "--window needs --time COLUMN, the times of the target rows"
         raise InvalidInput(msg)
-    check_outputs(options, ("json",))
+    check_outputs(options, ("json", "plot"), (source, target))
     if options["plot"] is not None:
-        check_writable(options["plot"])
+        check_drawable(options["plot"])
     gate = asked_gate(options)
     pair = read_pair(source, target, asked_columns(options, options["time"]))
     asked = estimate_arguments(options, pair)

@@ -26,7 +26,7 @@ def weights(source: str, target: str, **options: Any) -> int:
 
     Exit status 3 if they cannot be trusted.
     """
-    check_outputs(options, ("json",))
+    check_outputs(options, ("json",), (source, target))
     pair = read_pair(source, target, asked_columns(options))
     with quietly():
         found = label_shift_weights(pair.source, None, pair.target, method=options["method"])

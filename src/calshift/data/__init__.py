@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -42,6 +40,8 @@ def fashion_mnist() -> tuple[Predictions, Predictions]:
 
 def origin() -> dict[str, Any]:
     """How they were made: the command, its settings, the accuracies."""
+    import json
+
     found: dict[str, Any] = json.loads(str(_load()["origin"]))
     return found
 
@@ -53,7 +53,7 @@ def as_csv(sample: Predictions) -> str:
     lines = [",".join(_quoted(name) for name in head)]
     for k, row in enumerate(sample.matrix.tolist()):
         label = [] if sample.y is None else [_quoted(names[sample.y[k]])]
-        lines.append(",".join([f"{value:.6g}" for value in row] + label))
+        lines.append(",".join([repr(value) for value in row] + label))
     return "\n".join(lines) + "\n"
 
 
@@ -62,5 +62,7 @@ def _quoted(text: str) -> str:
 
 
 def _load() -> dict[str, np.ndarray]:
+    from importlib.resources import files  # late: importing calshift must be fast
+
     with (files("calshift.data") / FASHION).open("rb") as file, np.load(file) as archive:
         return {name: archive[name] for name in archive.files}

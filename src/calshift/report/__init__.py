@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,14 @@ from calshift.report.summary import (
     weights_dict,
 )
 from calshift.report.text import text, wrapped_verdict
-from calshift.report.writing import check_writable, write_figure, write_whole
+from calshift.report.writing import check_drawable, check_writable, write_figure, write_whole
 from calshift.results import CalibrationErrorResult, MonitoringResult
 from calshift.verdicts import Gate
 
 __all__ = [
     "SCHEMA_VERSION",
     "as_json",
+    "check_drawable",
     "check_writable",
     "fragment",
     "markdown",
@@ -114,4 +114,6 @@ def fragment(result: CalibrationErrorResult) -> str:
 
 def as_json(report: dict[str, Any]) -> str:
     """The dict as text; NaN cannot occur in it."""
-    return json.dumps(report, allow_nan=False, indent=2, ensure_ascii=False) + "\n"
+    import json  # late, as in all of this folder: importing calshift must be fast
+
+    return json.dumps(report, allow_nan=False, indent=2) + "\n"

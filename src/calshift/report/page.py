@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from html import escape
-from importlib.resources import files
 from typing import Any
 
 from calshift.wording import percent
@@ -31,6 +27,8 @@ def fragment(report: dict[str, Any], plain: str) -> str:
 
 def preformatted(text: str) -> str:
     """Text as a notebook shows it."""
+    from html import escape
+
     return f"<pre>{escape(text)}</pre>"
 
 
@@ -47,7 +45,13 @@ def _shown(report: dict[str, Any], diagrams: list[dict[str, Any]]) -> dict[str, 
         "classes": classes,
         "hidden": len(report["classes"]) - len(classes),
         "with_errors": with_errors,
+        "with_intervals": with_errors and any(one["root_interval"] for one in classes),
+        "with_shares": any(one["prior_target_interval"] for one in classes),
         "doubts": any(one["doubt"] for one in classes),
+        "given": report["weights"] is not None and report["weights"]["method"] == "given",
+        "known_shares": len(known),
+        "gist": _gist(report),
+        "power": "squared error" if report["settings"]["norm"] == 2 else "p-th power",
         "moved": sorted(moved, key=_moved),
         "most": max([_reach(one) for one in moved], default=1.0) or 1.0,
         "out_of_line": _out_of_line(report["assumption"]),
@@ -56,6 +60,28 @@ def _shown(report: dict[str, Any], diagrams: list[dict[str, Any]]) -> dict[str, 
         "script": script,
         "policy": _policy(script),
     }
+
+
+def _gist(report: dict[str, Any]) -> str:
+    """The verdict in a few words, for the heading."""
+    if not report["trusted"]:
+        return "Not to be trusted"
+    if report["threshold"] is not None:
+        return "Above the limit" if report["threshold"]["breached"] else "No breach of the limit"
+    ends = report["target"]["root_interval"]
+    if ends is None:
+        return "An estimate without interval"
+    return "Miscalibrated" if ends[0] > 0 else "No miscalibration seen"
+
+
+def _shortened(name: str, most: int = 60) -> str:
+    """A name of bearable length, so that the page stays small whatever classes are called."""
+    return name if len(name) <= most else name[: most - 3] + "..."
+
+
+def _share(value: float) -> str:
+    """One decimal, or two significant digits where that would be nothing."""
+    return f"{value:.1%}" if value >= 0.01 or value == 0 else f"{100 * value:.2g}%"
 
 
 def _largest(classes: list[dict[str, Any]], by: str, most: int) -> list[dict[str, Any]]:
@@ -80,14 +106,19 @@ def _out_of_line(check: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 def _policy(script: str) -> str:
     """What the page may do: its own style, its one script, nothing from elsewhere."""
+    import base64
+    import hashlib
+
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+        "default-src 'none'; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     )
 
 
 def _text(name: str) -> str:
+    from importlib.resources import files
+
     return (files("calshift.report") / "templates" / name).read_text(encoding="utf-8")
 
 
@@ -103,7 +134,8 @@ def _template(name: str) -> Any:
     )  # fmt: skip
     environment.filters.update(
         error=lambda value: f"{value:.4f}",
-        share=lambda value: f"{value:.1%}",
+        share=_share,
+        shortened=_shortened,
         number=lambda value: f"{value:.4g}",
         rows=lambda value: f"{value:,.10g}",
     )

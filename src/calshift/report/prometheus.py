@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from calshift.wording import printable
+
 Sample = tuple[dict[str, str], float]
 
 
@@ -66,4 +68,5 @@ def _labels(labels: dict[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    lines = [printable(line) for line in value.split("\n")]  # no control characters in metrics
+    return r"\n".join(line.replace("\\", r"\\").replace('"', r"\"") for line in lines)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
 from calshift.errors import InvalidInput
 
+DRAWN = (".png", ".svg", ".pdf")
+
 
 def check_writable(path: str | Path) -> None:
     """Fail before the work, not after it, if the file can never be written."""
     path = Path(path)
-    if path.is_dir():
+    try:
+        folder = path.is_dir()
+    except OSError as problem:  # such as a name that is too long
+        msg = f"{path} cannot be written ({problem.strerror}): choose another name"
+        raise InvalidInput(msg) from problem
+    if folder:
         msg = f"{path} is a folder: name a file in it"
         raise InvalidInput(msg)
     if not path.parent.is_dir():
@@ -28,32 +36,47 @@ def write_whole(path: str | Path, content: str) -> None:
     _written(Path(path), content.encode("utf-8", "backslashreplace"))
 
 
+def check_drawable(path: str | Path) -> None:
+    """The same for a figure, whose ending says its format."""
+    check_writable(path)
+    if Path(path).suffix.lower() not in DRAWN:
+        msg = f"{path}: its ending must be one of {', '.join(DRAWN)}"
+        raise InvalidInput(msg)
+
+
 def write_figure(path: str | Path, figure: Any) -> None:
     """The same for a figure of matplotlib, in the format of the path's ending."""
     import io
 
-    ending = Path(path).suffix.lower().removeprefix(".")
-    if ending not in figure.canvas.get_supported_filetypes():
-        msg = f"{path}: its ending must be a format that can be drawn: png, svg or pdf"
-        raise InvalidInput(msg)
+    check_drawable(path)
     drawn = io.BytesIO()
-    figure.savefig(drawn, format=ending, dpi=150)
+    figure.savefig(drawn, format=Path(path).suffix.lower().removeprefix("."), dpi=150)
     _written(Path(path), drawn.getvalue())
 
 
 def _written(path: Path, content: bytes) -> None:
     check_writable(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
+            path.write_bytes(content)
+        else:
+            _replaced(Path(os.path.realpath(path)), content)  # a link stays a link
+    except OSError as problem:
+        msg = f"{path} cannot be written ({problem.strerror}); nothing was left behind"
+        raise InvalidInput(msg) from problem
+
+
+def _replaced(path: Path, content: bytes) -> None:
+    """The file under its name in one step, with the rights that it had."""
+    beside = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
     try:
         with open(beside, "xb") as file:
+            if path.exists():
+                os.chmod(beside, stat.S_IMODE(path.stat().st_mode))
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except OSError as problem:
-        beside.unlink(missing_ok=True)
-        msg = f"{path} cannot be written ({problem.strerror}); nothing was left behind"
-        raise InvalidInput(msg) from problem
     except BaseException:
         beside.unlink(missing_ok=True)
         raise

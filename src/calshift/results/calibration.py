@@ -82,7 +82,7 @@ class CalibrationErrorResult(Frozen):
         self, level: float = 0.95, *, root: bool = False
     ) -> tuple[float, float]:
         """Lower and upper end for CE_p^p, or with ``root`` for CE_p; never below 0."""
-        low, high = self._law().interval(checked_level(level))
+        low, high = np.clip(self._law().interval(checked_level(level)), 0.0, self._largest)
         power = 1 / self.norm if root else 1.0
         return float(low) ** power, float(high) ** power
 
@@ -102,9 +102,14 @@ class CalibrationErrorResult(Frozen):
         if simultaneous:
             level = 1 - (1 - level) / kept.sum()
         ends = np.full((2, len(kept)), np.nan)
-        ends[:, kept] = self.class_law.interval(level)
+        ends[:, kept] = np.clip(self.class_law.interval(level), 0.0, self._largest)
         low, high = ends ** (1 / self.norm) if root else ends
         return low, high
+
+    @property
+    def _largest(self) -> float:
+        """No error is larger: two vectors of probabilities differ by at most 2 in all."""
+        return 2.0 if self.kind == "canonical" else 1.0
 
     def _law(self) -> Law:
         if self.law is None:

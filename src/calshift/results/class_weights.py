@@ -11,7 +11,7 @@ from calshift.checks import checked_level
 from calshift.conversion import plain
 from calshift.errors import InvalidInput
 from calshift.frozen import Frozen
-from calshift.wording import noted
+from calshift.wording import noted, printable
 
 if TYPE_CHECKING:
     from calshift.influence import WeightInfluence
@@ -138,7 +138,7 @@ class ClassWeights(Frozen):
 
     def _names(self) -> list[str]:
         shown = range(min(len(self), ROWS_SHOWN))
-        names = [str(c if self.classes is None else self.classes[c]) for c in shown]
+        names = [printable(str(c if self.classes is None else self.classes[c])) for c in shown]
         return [name if len(name) <= 24 else name[:21] + "..." for name in names]
 
     def _row(self, c: int, name: str) -> str:

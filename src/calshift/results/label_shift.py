@@ -9,7 +9,7 @@ import numpy as np
 
 from calshift.conversion import plain
 from calshift.frozen import Frozen
-from calshift.wording import noted
+from calshift.wording import noted, printable
 
 CLASSES_SHOWN = 10
 NAMED = 3  # cells that the verdict names
@@ -167,7 +167,7 @@ class LabelShiftCheck(Frozen):
         for line in (by_class[c] for c in worst[:CLASSES_SHOWN]):
             cells = " ".join(_signed(value) for value in line.cells)
             shares = f"{line.expected:>9.2%} {line.observed:>9.2%} {_signed(line.residual):>9}"
-            lines.append(f"{line.name[:12]:>12} {shares}   {cells}")
+            lines.append(f"{printable(line.name)[:12]:>12} {shares}   {cells}")
         hidden = len(worst) - CLASSES_SHOWN
         return [*lines, f"{'...':>12} {hidden} more classes"] if hidden > 0 else lines
 

@@ -30,7 +30,7 @@ class Window:
     @property
     def name(self) -> str:
         """Its start, as short as it is exact."""
-        return shown(self.start)
+        return short(self.start)
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,8 @@ class MonitoringResult(Frozen):
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain values, one record a window."""
-        low, high = self.band(level)
         return {
-            "level": level,
+            "level": checked_level(level),
             "windows": [
                 {
                     "start": written(window.start),
@@ -88,12 +87,12 @@ class MonitoringResult(Frozen):
                     "rows": window.rows,
                     "estimate": plain(result.estimate),
                     "root": plain(result.root),
-                    "root_interval": [float(a), float(b)],
+                    "root_interval": _ends(result, level),
                     "p_value": None if result.assumption is None else result.assumption.p_value,
                     "trusted": result.trusted,
                     "warnings": list(result.warnings),
                 }
-                for window, result, a, b in zip(self.windows, self.results, low, high, strict=True)
+                for window, result in zip(self.windows, self.results, strict=True)
             ],
             "skipped": [
                 {
@@ -117,7 +116,7 @@ class MonitoringResult(Frozen):
 
     def table(self, level: float = 0.95, notes: Sequence[str] | None = None) -> str:
         """One line a window, the last ones if there are many; with a note on each."""
-        low, high = self.band(level)
+        checked_level(level)
         if notes is None:
             notes = ["" if result.trusted else "not trusted" for result in self.results]
         first = max(0, len(self) - ROWS_SHOWN)
@@ -125,11 +124,12 @@ class MonitoringResult(Frozen):
         lines = [f"{'window':{width}} {'rows':>9} {'error':>8}   {percent(level)} interval"]
         if first:
             lines.append(f"... {first} earlier windows")
-        parts = list(zip(self.windows, self.results, low, high, notes, strict=True))
-        for window, result, a, b, note in parts[first:]:
+        parts = list(zip(self.windows, self.results, notes, strict=True))
+        for window, result, note in parts[first:]:
             row = f"{window.name:{width}} {window.rows:>9,.10g} {result.root:>8.4f}"
-            ends = f"{a:.4f} to {b:.4f}"
-            lines.append(f"{row}   {ends:<18}  {note}".rstrip())
+            ends = _ends(result, level)
+            shown = "" if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}"
+            lines.append(f"{row}   {shown:<18}  {note}".rstrip())
         lines += [
             f"{one.window.name:{width}} {one.window.rows:>9,.10g} {'':>8}   {one.reason}"
             for one in self.skipped
@@ -140,7 +140,7 @@ class MonitoringResult(Frozen):
         return f"MonitoringResult({len(self)} windows, {len(self.skipped)} skipped)"
 
 
-def shown(place: Any) -> str:
+def short(place: Any) -> str:
     """A time without what is zero at its end, or a row's number."""
     text = written(place)
     if not isinstance(text, str):
@@ -153,3 +153,9 @@ def shown(place: Any) -> str:
 def written(place: Any) -> Any:
     """A time as ISO text, a row as a whole number."""
     return str(place) if isinstance(place, np.datetime64) else int(place)
+
+
+def _ends(result: CalibrationErrorResult, level: float) -> list[float] | None:
+    if result.law is None:
+        return None
+    return list(result.confidence_interval(level, root=True))
