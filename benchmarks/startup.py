@@ -2,6 +2,8 @@
 
     python benchmarks/startup.py
 
+Run it with the python of an environment into which pip installed the package: pip compiles it, an
+editable tree is compiled at every start where Python may not write bytecode (about 0.1 s more).
 New interpreters in turns, the best of 15 each (3 of the demo), so that the ratios are of one run.
 Limits: importing at most 1.6 x `import numpy, scipy.linalg`; help at most 0.5 s more than
 `python -c pass`; the demo under 30 s; the wheel under 2 MB.

@@ -94,3 +94,47 @@ def _check_whole(column: Any, name: str, file: str, start: int, width: int = 1) 
 
 def _kind(column: np.ndarray) -> str:
     return f"text ({str(column.flat[0])!r})" if column.dtype.kind in "US" else str(column.dtype)
+
+
+def coded_labels(
+    y: np.ndarray | None, classes: tuple[str, ...] | None, where: str
+) -> np.ndarray | None:
+    """Labels by the names of the classes if all of them are such names, else as whole numbers."""
+    if y is None:
+        return None
+    kinds, index = np.unique(y, return_inverse=True)
+    texts = [str(kind) for kind in kinds.tolist()]
+    if classes is not None and set(texts) <= set(classes):
+        return np.array(texts)[index]
+    if classes is not None and len(classes) == 2 and classes[0] == f"not {classes[1]}":
+        texts = [{"true": "1", "false": "0"}.get(text.lower(), text) for text in texts]
+        if len(texts) == 2 and classes[1] in texts:
+            return np.array([int(text == classes[1]) for text in texts])[index]
+    whole = [_whole(text) for text in texts]
+    if None in whole:
+        if classes is None:
+            msg = (
+                f"{where}: labels are names ({texts[0]!r}) but the probabilities have none: name a "
+                "column p_NAME for each class, or write labels as numbers 0, 1, ..."
+            )
+        else:
+            names = [t for t, number in zip(texts, whole, strict=True) if number is None]
+            unknown = next(name for name in names if name not in classes)
+            msg = (
+                f"{where}: label {unknown!r} is none of the classes "
+                f"{', '.join(map(repr, classes[:8]))}{', ...' if len(classes) > 8 else ''}: "
+                "correct it, or drop its rows"
+            )
+        raise InvalidInput(msg)
+    return np.array(whole)[index]
+
+
+def _whole(text: str) -> int | None:
+    """3 for '3' and '3.0', 1 for 'true'; None for a name."""
+    if text.lower() in ("true", "false"):
+        return int(text.lower() == "true")
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return int(value) if value.is_integer() else None

@@ -13,15 +13,11 @@ import numpy as np
 
 from calshift.checks import checked_level
 from calshift.conversion import plain
-from calshift.curves import curves_of
-from calshift.events import binned_events
-from calshift.results import CalibrationErrorResult, ClassWeights, ReliabilityCurve
+from calshift.diagrams import reliability_dicts
+from calshift.results import CalibrationErrorResult, ClassWeights
 from calshift.verdicts import EXIT_CODES, Gate, advice, change, verdict
-from calshift.weighting import Weighting
 
 SCHEMA_VERSION = 1
-CLASSES_DRAWN = 6  # those with the largest errors
-MOST_CURVES = 20_000_000  # rows x classes above which drawing takes longer than estimating
 
 
 def summary(
@@ -53,7 +49,7 @@ def summary(
         "classes": _classes(result, gate.level),
         "weights": _weights(result.class_weights),
         "assumption": _assumption(result),
-        "curves": _curves(result, gate.level) if curves else [],
+        "curves": reliability_dicts(result, gate.level) if curves else [],
         "settings": settings_dict(result),
         "inputs": inputs,
         "command": command,
@@ -211,57 +207,6 @@ def _assumption(result: CalibrationErrorResult) -> dict[str, Any] | None:
     found = result.assumption.to_dict()
     shown = ("statistic", "df", "p_value", "draws", "level", "rejected", "verdict", "by_class")
     return {name: found[name] for name in (*shown, "warnings")}
-
-
-def _curves(result: CalibrationErrorResult, level: float) -> list[dict[str, Any]]:
-    """Reliability of source and target: of the predicted class, and of the worst classes."""
-    samples, weights = result.samples, result.class_weights
-    if samples is None or samples.source is None or samples.target is None or weights is None:
-        return []
-    source, target = samples.source, samples.target
-    wanted = _wanted(result)
-    seen = weights.values * 0 + 1
-    sizes = (source.size, target.size)
-    influence = weights.influence if target.p.size <= MOST_CURVES else None
-    before = curves_of(source, None, wanted, Weighting.of(seen, None, sizes), "auto")
-    after = curves_of(
-        source, target, wanted, Weighting.of(weights.values, influence, sizes), "auto"
-    )
-    return [
-        {
-            "of": _curve_name(result, one),
-            "source": _curve_dict(one, level),
-            "target": _curve_dict(two, level),
-        }
-        for one, two in zip(before, after, strict=True)
-    ]
-
-
-def _wanted(result: CalibrationErrorResult) -> list[tuple[Any, int | None]]:
-    assert result.samples is not None
-    source = result.samples.source
-    assert source is not None
-    if result.kind == "binary" or source.p.ndim == 1:
-        return [(binned_events("binary", source), None)]
-    wanted: list[tuple[Any, int | None]] = [(binned_events("top-label", source), None)]
-    if result.per_class is not None:
-        worst = np.argsort(-np.nan_to_num(result.per_class, nan=-np.inf), kind="stable")
-        shown = [c for c in worst[:CLASSES_DRAWN] if not np.isnan(result.per_class[c])]
-        classes = binned_events("classwise", source)
-        wanted += [(classes, int(c)) for c in shown]
-    return wanted
-
-
-def _curve_name(result: CalibrationErrorResult, curve: ReliabilityCurve) -> str:
-    if curve.label is not None:
-        return str(curve.label if result.classes is None else result.classes[curve.label])
-    return "the predicted class" if curve.kind == "top-label" else "class 1"
-
-
-def _curve_dict(curve: ReliabilityCurve, level: float) -> dict[str, Any]:
-    low, high = curve.band(level)
-    shown = {"score": curve.score, "frequency": curve.frequency, "mass": curve.mass}
-    return {name: plain(values) for name, values in {**shown, "low": low, "high": high}.items()}
 
 
 def versions() -> dict[str, str]:

@@ -1,0 +1,40 @@
+"""Files as batches of named columns, by their ending.
+
+A format knows its columns' names, which of them hold lists, and gives batches of those asked for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from calshift.errors import InvalidInput
+from calshift.formats.arrays import npy, npz
+from calshift.formats.arrow import Csv, Ipc, JsonLines, Parquet
+from calshift.opening import Format, check_file, readable
+
+FORMATS: dict[str, Any] = {
+    ".parquet": Parquet, ".csv": Csv, ".tsv": Csv, ".arrow": Ipc, ".feather": Ipc, ".ipc": Ipc,
+    ".jsonl": JsonLines, ".ndjson": JsonLines, ".npz": npz, ".npy": npy,
+}  # fmt: skip
+
+
+def open_format(path: str | Path, role: str, label: str | None = None) -> Format:
+    """The file behind a path by its ending; ``role`` is "source" or "target"."""
+    path = Path(path)
+    check_file(path)
+    ending = _ending(path)
+    if ending not in FORMATS:
+        msg = f"{path}: its ending must be one of {', '.join(FORMATS)}"
+        raise InvalidInput(msg)
+    with readable(path):
+        form: Format = FORMATS[ending](path, role, label)
+    return form
+
+
+def _ending(path: Path) -> str:
+    """The last ending that is no compression."""
+    endings = [ending.lower() for ending in path.suffixes]
+    while len(endings) > 1 and endings[-1] in (".gz", ".bz2", ".zst"):
+        endings.pop()
+    return endings[-1] if endings else ""

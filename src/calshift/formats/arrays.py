@@ -1,0 +1,68 @@
+"""Files of numpy: npz, and npy with its labels in a second file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from calshift.errors import InvalidInput
+from calshift.opening import BATCH, Batch, readable
+
+
+class Arrays:
+    """Named numpy arrays: an npz file, or an npy file with its labels in a second one."""
+
+    def __init__(
+        self, path: Path, arrays: dict[str, np.ndarray], renamed: dict[str, str] | None = None
+    ) -> None:
+        self.path, self.arrays, self.renamed = path, arrays, renamed or {}
+        for name, array in arrays.items():
+            if array.ndim not in (1, 2):
+                msg = (
+                    f"{path}: {name!r} must have one or two dimensions; its shape is {array.shape}"
+                )
+                raise InvalidInput(msg)
+        names = arrays.pop("classes", None)
+        self.classes = None if names is None else tuple(str(name) for name in names.tolist())
+        self.names = tuple(arrays)
+        self.lists = tuple(name for name, array in arrays.items() if array.ndim == 2)
+
+    def batches(self, numbers: Iterable[str], others: Iterable[str]) -> Iterator[Batch]:
+        wanted = [*numbers, *others]
+        rows = {name: len(self.arrays[name]) for name in wanted}
+        if len(set(rows.values())) > 1:
+            sizes = ", ".join(f"{name!r} has {count}" for name, count in rows.items())
+            msg = f"{self.path}: its arrays must have as many rows as each other; {sizes}"
+            raise InvalidInput(msg)
+        for start in range(0, max(rows.values()), BATCH):
+            yield {name: self.arrays[name][start : start + BATCH] for name in wanted}
+
+
+def npz(path: Path, role: str, label: str | None) -> Arrays:
+    """Arrays of an archive; where it has both, p_source is for the source and p_target not."""
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    mine, other = f"_{role}", "_target" if role == "source" else "_source"
+    kept = {
+        name.removesuffix(mine): array
+        for name, array in arrays.items()
+        if not name.endswith(other) and array.ndim in (1, 2)
+    }
+    return Arrays(path, kept, {f"{name}{mine}": name for name in kept})
+
+
+def npy(path: Path, role: str, label: str | None) -> Arrays:
+    arrays = {"p": np.load(path, mmap_mode="r", allow_pickle=False)}
+    if label is not None and role == "source":
+        second = Path(label)
+        if not second.exists():
+            msg = f"{path}: its labels are a second file, named with --label; there is no {second}"
+            raise InvalidInput(msg)
+        with readable(second):
+            arrays[label] = np.load(second, mmap_mode="r", allow_pickle=False)
+    elif role == "source":
+        msg = f"{path} holds no labels: name the file that does, as in --label labels.npy"
+        raise InvalidInput(msg)
+    return Arrays(path, arrays)

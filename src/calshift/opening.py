@@ -1,0 +1,67 @@
+"""What every format of a file shares: what it offers, and complaints in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from calshift.errors import InvalidInput
+
+BATCH = 65_536  # rows
+Batch = dict[str, Any]
+
+
+class Format(Protocol):
+    """An open file."""
+
+    names: tuple[str, ...]
+    lists: tuple[str, ...]
+    classes: tuple[str, ...] | None
+    renamed: dict[str, str]  # other names that a column has
+
+    def batches(self, numbers: Iterable[str], others: Iterable[str]) -> Iterator[Batch]:
+        """Columns as arrow arrays or numpy arrays; ``numbers`` are to be read as such."""
+
+
+def check_file(path: Path) -> None:
+    """There is a file, and something in it."""
+    try:
+        size = -1 if path.is_dir() else path.stat().st_size
+    except FileNotFoundError:
+        msg = f"{path}: no such file; check the path"
+        raise InvalidInput(msg) from None
+    except OSError as problem:
+        msg = f"{path} cannot be opened ({problem.strerror}); check the path"
+        raise InvalidInput(msg) from None
+    if size <= 0:
+        empty = "is empty: was its writing interrupted?"
+        msg = f"{path} {'is a folder: name a file in it' if size else empty}"
+        raise InvalidInput(msg)
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """What goes wrong while reading, said in one line with the file's name."""
+    try:
+        yield
+    except InvalidInput:
+        raise
+    except ImportError:
+        msg = f"reading {path} needs pyarrow: pip install 'calshift[files]'"
+        raise InvalidInput(msg) from None
+    except (OSError, ValueError, KeyError, EOFError, _bad_archive()) as problem:
+        why = shortened(" ".join(str(problem).split()))
+        msg = f"{path} cannot be read ({why}): is it whole, and of the kind its ending says?"
+        raise InvalidInput(msg) from problem
+
+
+def _bad_archive() -> type[Exception]:
+    from zipfile import BadZipFile
+
+    return BadZipFile
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= 160 else text[:157] + "..."
