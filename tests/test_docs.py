@@ -87,3 +87,27 @@ def test_the_batch_recipe_gives_the_answer_of_all_rows():
         p, y, q, kind="top-label", bins=50, weights=[1.2, 1.0, 0.8], check=False
     )
     assert names["result"].estimate == pytest.approx(whole.estimate, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+def test_the_tutorial_runs_and_says_what_comes_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    names: dict = {}
+    for block in blocks(ROOT / "docs" / "tutorial.md", "python"):
+        exec(compile(block, "tutorial.md", "exec"), names)
+    result = names["result"]
+    low, high = result.confidence_interval(root=True)
+    for number in (result.root, low, high, result.source.root):
+        assert f"{number:.4f}" in text
+    assert "more than the mix of classes has changed" in capsys.readouterr().out
+    assert (tmp_path / "page.html").exists()
+
+
+def test_the_tutorial_shows_what_the_demo_prints(tmp_path, monkeypatch, capsys):
+    from calshift.cli import status
+
+    monkeypatch.chdir(tmp_path)
+    assert status(["demo", "--files", "."]) == 0
+    printed = capsys.readouterr().out.strip()
+    assert printed in (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")

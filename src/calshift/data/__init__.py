@@ -9,7 +9,7 @@ import numpy as np
 from calshift.conversion import softmax
 from calshift.predictions import Predictions
 
-FASHION = "fashion-mnist-lt10-resnet20.npz"
+FASHION = "fashion-mnist-lt10-resnet20-pooled.npz"
 
 
 def fashion_mnist() -> tuple[Predictions, Predictions]:

@@ -94,8 +94,9 @@ def _moved(one: dict[str, Any]) -> float:
 
 def _reach(one: dict[str, Any]) -> float:
     """The largest share that is drawn for a class."""
-    known = one["prior_target_interval"]
-    return float(max(one["prior_source"], one["prior_target"], 0.0 if known is None else known[1]))
+    ends = [one["prior_source_interval"], one["prior_target_interval"]]
+    known = [pair[1] for pair in ends if pair is not None]
+    return float(max(one["prior_source"], one["prior_target"], *known))
 
 
 def _out_of_line(check: dict[str, Any] | None) -> list[dict[str, Any]]:
