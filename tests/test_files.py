@@ -573,7 +573,7 @@ def test_two_columns_of_one_name(capsys, target, tmp_path):
 def test_pickled_objects_are_not_loaded(capsys, target, tmp_path):
     np.savez(tmp_path / "s.npz", p=np.array([{}, None]), y=[0, 1])
     message = complaint(capsys, "check", tmp_path / "s.npz", target)
-    assert "s.npz cannot be read" in message
+    assert "s.npz: 'p' holds Python objects" in message
     np.save(tmp_path / "p.npy", np.array([{}, None]), allow_pickle=True)
     message = complaint(capsys, "check", target, tmp_path / "p.npy", "--label", "p_ant")
     assert "p.npy cannot be read" in message
@@ -654,3 +654,16 @@ def test_two_outputs_into_one_file(capsys, source, target, tmp_path):
 def test_places_are_checked_before_files_are_read(capsys, tmp_path):
     message = complaint(capsys, "check", "gone.csv", "gone.csv", "--json", tmp_path)
     assert "is a folder" in message
+
+
+def test_one_hot_labels_are_told_the_remedy(capsys, target, tmp_path):
+    labels = np.eye(3, dtype=int)[Y_SOURCE].tolist()
+    path = write(tmp_path / "s.parquet", table(P_SOURCE) | {"label": labels})
+    assert "argmax" in complaint(capsys, "check", path, target)
+
+
+def test_rows_that_do_not_add_up_say_which_columns_were_read(capsys, tmp_path):
+    columns = table(P_SOURCE, Y_SOURCE.tolist()) | {"p_value": [0.5] * len(P_SOURCE)}
+    path = write(tmp_path / "s.csv", columns)
+    other = write(tmp_path / "t.csv", table(P_TARGET) | {"p_value": [0.5] * len(P_TARGET)})
+    assert "'p_value': pick others with --columns" in complaint(capsys, "check", path, other)

@@ -458,7 +458,7 @@ def test_the_upper_gate_marks_its_breaches_in_the_table(source, target, tmp_path
     found = written(tmp_path, source, target, *asked, codes=(1,))
     breached = sum(one["status"] == "breached" for one in found["windows"])
     assert breached == 2
-    assert capsys.readouterr().out.count("above the limit") == breached
+    assert capsys.readouterr().out.count("not shown to be within the limit") == breached
 
 
 @pytest.mark.parametrize(
@@ -505,3 +505,16 @@ def test_many_windows_fit_the_screen(source, target, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) < 70
     assert max(map(len, lines)) <= 100
+
+
+def test_a_newest_window_without_an_answer_is_no_pass(source, tmp_path, capsys):
+    """With --alert last an older window does not speak for the newest."""
+    times = np.r_[TIMES[:580], np.repeat(TIMES[-1] + np.timedelta64(3, "D"), 20)]
+    path = write(tmp_path / "t.csv", table(P_TARGET, when=times.astype(str)))
+    asked = ["monitor", source, path, "--time", "when", "--window", "1d"]
+    assert status([*asked, "--alert", "last", "--no-check"]) == 3
+    out = capsys.readouterr().out
+    assert "1 more with too few rows" in out
+    assert "the last with an answer" in out
+    assert out.strip().splitlines()[-1].endswith("fewer than 30 rows")
+    assert status([*asked, "--no-check"]) == 0

@@ -9,7 +9,7 @@ import pytest
 
 import calshift
 from calshift.simulate import GaussianSimulation
-from calshift.verdicts import EXIT_CODES, Gate, advice, change, verdict
+from calshift.verdicts import EXIT_CODES, Gate, advice, change, gist, verdict
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +102,8 @@ def test_the_verdict_places_the_threshold(result):
 
 def test_a_calibrated_model_is_not_called_miscalibrated(calibrated):
     assert calibrated.confidence_interval()[0] == 0
-    assert verdict(calibrated, Gate()).startswith("No miscalibration is seen")
-    assert any("Keep the model" in line for line in advice(calibrated, Gate()))
+    assert verdict(calibrated, Gate()).startswith("No miscalibration seen")
+    assert any("Nothing calls for a change yet" in line for line in advice(calibrated, Gate()))
 
 
 def test_advice_names_classes_that_nothing_is_known_about():
@@ -124,3 +124,57 @@ def test_without_an_interval_a_threshold_cannot_be_judged():
     assert "no interval" in verdict(result, Gate())
     with pytest.raises(calshift.InvalidInput, match="no interval was computed"):
         Gate(0.1).breached(result)
+
+
+def test_within_the_limit_nothing_calls_for_a_change(result):
+    high = result.confidence_interval(root=True)[1]
+    gate = Gate(round(high * 2, 3))
+    assert gist(result, gate) == "Within the limit"
+    assert not any("Do not act" in line for line in advice(result, gate))
+    assert any("Do not act" in line for line in advice(result, Gate()))
+
+
+def test_an_upper_gate_that_is_reached_is_not_called_above(calibrated):
+    high = calibrated.confidence_interval(root=True)[1]
+    gate = Gate(high / 2, "upper")
+    assert gate.breached(calibrated)
+    assert gist(calibrated, gate) == "Not shown to be within the limit"
+
+
+def test_estimates_with_their_noise_left_in_are_not_called_miscalibrated(result):
+    assert gist(replace(result, estimator="plugin"), Gate()) == "An estimate"
+
+
+def test_a_model_without_a_single_mistake_proves_little():
+    y = np.arange(60) % 3
+    result = calshift.target_calibration_error(
+        np.eye(3)[y], y, np.eye(3)[y], weights=np.ones(3), check=False
+    )
+    assert result.confidence_interval(root=True) == (0, 0)
+    assert "no row is off at all" in " ".join(result.warnings)
+    assert Gate(0.01, "upper").breached(result)
+    assert not Gate(0.01).breached(result)
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+def test_a_target_of_a_few_rows_is_never_trusted():
+    simulation = GaussianSimulation(n_classes=3, seed=3)
+    p, y = simulation.source(500, rng=1)
+    q, _ = simulation.target(40, rng=2)
+    for rows in (2, 5, 29):
+        few = calshift.target_calibration_error(p, y, q[:rows], weights=np.ones(3), check=False)
+        assert not few.trusted
+        assert f"the target has {rows} rows" in few.warnings[0]
+        assert advice(few, Gate()) == ["Collect more target rows: these say nothing of its mix."]
+    enough = calshift.target_calibration_error(p, y, q, weights=np.ones(3), check=False)
+    assert enough.trusted
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+def test_an_error_that_is_extrapolated_is_not_trusted():
+    rng = np.random.default_rng(0)
+    p = np.where(rng.random(600) < 0.5, 0.4, 0.6)
+    y = (rng.random(600) < p).astype(int)
+    result = calshift.target_calibration_error(p, y, rng.beta(5, 1, 600))
+    assert not result.trusted
+    assert any("of the target lies where the source has hardly a row" in w for w in result.warnings)

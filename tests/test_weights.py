@@ -84,8 +84,11 @@ def test_class_weights_of_another_number_of_classes_are_refused():
 def test_class_weights_are_fitted_to_the_source_they_meet():
     p, y, q, _ = pair(2, "classwise")
     elsewhere = calshift.weights_from_labels([0, 1, 1, 1, 2], [0, 0, 1, 2, 2])
-    with pytest.warns(calshift.UnreliableWeights, match="do not fit the source"):
+    with pytest.warns(calshift.UnreliableWeights) as told:
         result = calshift.target_calibration_error(p, y, q, weights=elsewhere)
+    said = " ".join(str(one.message) for one in told)
+    assert "do not fit the source" in said
+    assert "estimated on other rows" in said
     used = result.class_weights
     np.testing.assert_array_equal(used.values, elsewhere.values)
     assert used.n_source == len(y)

@@ -73,7 +73,7 @@ def shifted_result(
         source=source,
         assumption=assumption,
         classes=classes,
-        **_averaged(found, events, options, sizes[0], class_weights, assumption),
+        **_averaged(found, events, options, sizes[0], class_weights, assumption, sizes[1]),
     )
 
 
@@ -84,11 +84,14 @@ def _averaged(
     n: float,
     class_weights: ClassWeights | None = None,
     assumption: LabelShiftCheck | None = None,
+    m: float | None = None,
 ) -> dict[str, Any]:
     """The mean over the events not left out, and what was asked."""
     classwise = events.kind == "classwise"
     each = n / (~np.isnan(found.values)).sum() if classwise else np.inf
-    notes, trusted = objections(class_weights, assumption, found.thin, found.lonely, each)
+    notes, trusted = objections(class_weights, assumption, found.thin, found.lonely, each, m)
+    if found.law is not None and np.all(found.law.standard_error == 0):
+        notes = (*notes, f"no row is off at all: errors below about {3 / n:.2g} cannot be seen")
     return {
         "estimate": float(np.nanmean(found.values)),
         "per_class": found.values if classwise else None,

@@ -65,10 +65,10 @@ def _label(names: Sequence[str], asked: Asked, file: str) -> str | None:
     if not asked.labelled or len(found) == 1:
         return found[0] if len(found) == 1 else None
     if found:
-        msg = f"{file}: which of {_listed(found)} holds the labels? Say it with --label"
+        msg = f"{file}: which of {listed(found)} holds the labels? Say it with --label"
     else:
         msg = (
-            f"{file}: no column of labels (it has {_listed(names)}): the source needs them; "
+            f"{file}: no column of labels (it has {listed(names)}): the source needs them; "
             "name theirs with --label"
         )
     raise InvalidInput(msg)
@@ -87,7 +87,7 @@ def _named(
             if name.startswith(before) and name.endswith(after) and len(name) > long
         ]
         if not found:
-            msg = f"{file}: no column fits --columns {asked!r} (it has {_listed(names)})"
+            msg = f"{file}: no column fits --columns {asked!r} (it has {listed(names)})"
             raise InvalidInput(msg)
         return found, tuple(name[len(before) : len(name) - len(after)] for name in found)
     found = [asked] if asked in names else [name.strip() for name in asked.split(",")]
@@ -117,7 +117,7 @@ def _conventional(
     wanted = WHOLE + LOGITS if logits else WHOLE
     whole = [name for name in wanted if name in names] or [n for n in names if n in lists]
     if len(whole) > 1:
-        msg = f"{file}: which of {_listed(whole)} holds the probabilities? Say it with --columns"
+        msg = f"{file}: which of {listed(whole)} holds the probabilities? Say it with --columns"
         raise InvalidInput(msg)
     if not whole or (whole[0] in LOGITS and not logits):
         raise InvalidInput(_nothing_found(there, file))
@@ -128,7 +128,7 @@ def _nothing_found(names: Sequence[str], file: str) -> str:
     if any(name in LOGITS or name.startswith(LOGIT_PREFIXES) for name in names):
         return f"{file}: no probabilities, only logits: pass --logits"
     return (
-        f"{file}: no column p_*, prob_*, proba_* and no column of lists (it has {_listed(names)}): "
+        f"{file}: no column p_*, prob_*, proba_* and no column of lists (it has {listed(names)}): "
         "name the probabilities with --columns"
     )
 
@@ -147,10 +147,11 @@ def _stripped(names: list[str]) -> tuple[str, ...]:
 
 def _check_there(name: str, names: Sequence[str], file: str, option: str) -> None:
     if name not in names:
-        msg = f"{file}: {option} names {name!r}, which it lacks (it has {_listed(names)})"
+        msg = f"{file}: {option} names {name!r}, which it lacks (it has {listed(names)})"
         raise InvalidInput(msg)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Some names, quoted."""
     more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
     return ", ".join(repr(name) for name in names[:MOST_SHOWN]) + more if names else "none"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift.columns import Asked, Columns, find_columns
+from calshift.columns import Asked, Columns, find_columns, listed
 from calshift.conversion import softmax
 from calshift.errors import InvalidInput
 from calshift.formats import open_format
@@ -99,10 +99,10 @@ def read_pair(source: str | Path, target: str | Path, asked: Asked | None = None
     if classes is not None and first.p.ndim == 1 and len(classes) == 1:
         classes = ("0" if classes[0] == "1" else f"not {classes[0]}", classes[0])
     y = coded_labels(first.y, classes, f"{source}, column {before.columns.label!r}")
-    with named(source):
+    with named(source, before.columns):
         where = f"{source}, column {before.columns.label!r}"
         one = named_predictions(first.p, y, classes, str(source), where)
-    with named(target):
+    with named(target, after.columns):
         two = named_predictions(second.p, None, classes, str(target), str(target))
     read = (one, two)
     if read[0].n_classes != read[1].n_classes:
@@ -117,14 +117,14 @@ def read_pair(source: str | Path, target: str | Path, asked: Asked | None = None
 
 
 @contextmanager
-def named(path: str | Path) -> Iterator[None]:
-    """Complaints that do not name a file name this one."""
+def named(path: str | Path, columns: Columns | None = None) -> Iterator[None]:
+    """Complaints that do not name a file name this one, and say what was read as probabilities."""
     try:
         yield
     except InvalidInput as problem:
-        if str(path) in str(problem):
-            raise
-        msg = f"{path}: {problem}"
+        msg = str(problem) if str(path) in str(problem) else f"{path}: {problem}"
+        if columns is not None and "sums to" in msg and len(columns.probabilities) > 1:
+            msg += f"; read were {listed(columns.probabilities)}: pick others with --columns"
         raise InvalidInput(msg) from problem
 
 

@@ -39,11 +39,19 @@ def _from_seconds(values: np.ndarray, name: str, start: int) -> np.ndarray:
     wrong = ~(np.abs(seconds) < LATEST)  # a NaN is wrong too
     if wrong.any():
         row = int(np.argmax(wrong))
-        hint = ": divide milliseconds by 1000" if np.isfinite(seconds[row]) else ""
+        hint = _scale(abs(float(seconds[row])))
         what = f"row {start + row} is {seconds[row]:.6g}{hint}"
         msg = f"{name}: numbers must be seconds since 1970; {what}"
         raise InvalidInput(msg)
     return np.asarray((seconds * 1e6).round().astype("int64").view(MICROSECONDS))
+
+
+def _scale(value: float) -> str:
+    """What numbers that are no seconds may be."""
+    for least, unit, factor in ((1e17, "nano", "1e9"), (1e14, "micro", "1e6"), (0, "milli", "1e3")):
+        if least <= value < np.inf:
+            return f": divide {unit}seconds by {factor}"
+    return ""
 
 
 def _from_texts(texts: list[Any], name: str) -> np.ndarray:

@@ -11,13 +11,14 @@ from calshift.answers import target_result
 from calshift.assumptions import label_shift_check
 from calshift.bootstrap import Bootstrap, Progress
 from calshift.errors import InvalidInput, UnreliableWeights
+from calshift.objections import LEAST_TARGET
 from calshift.options import Options
 from calshift.predictions import Predictions, as_pair
 from calshift.results import MonitoringResult, Skipped
 from calshift.weights import DEFAULT
 from calshift.windows import cut
 
-LEAST_ROWS = 30  # of a window: fewer say nothing, whatever the formula answers
+LEAST_ROWS = int(LEAST_TARGET)  # of a window
 LEVEL = 0.05  # chance that any window of a series is rejected though only the mix changed
 DRAWS = (200, 4000)  # of each window's test: the least, the most
 

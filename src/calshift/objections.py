@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 SMALL_ESS = 100.0  # source rows of equal weight, below which any error is vague
 TOO_SMALL_ESS = 20.0
 THIN_SHARE = (0.5, 0.1)  # of the error, of the target: so much may rest on few source rows
+MOST_THIN = 0.5  # of the target without source rows: beyond it an error is extrapolated
+LEAST_TARGET = 30.0  # rows; fewer say nothing, whatever the formula answers
 FEW_A_CLASS = 15.0  # source rows for each class of a classwise error (benchmarks/coverage.py)
 DOUBTED_SHARE = 0.25  # of the target in classes whose weight is not trusted
 
@@ -24,10 +26,13 @@ def objections(
     thin: tuple[float, float],
     lonely: int,
     rows_a_class: float = np.inf,
+    n_target: float | None = None,
 ) -> tuple[tuple[str, ...], bool]:
     """Warnings, and whether the answer can be trusted all the same."""
     fatal: list[str] = []
     grave: list[str] = []
+    if n_target is not None and n_target < LEAST_TARGET:
+        fatal.append(f"the target has {n_target:g} rows, too few for an answer")
     if assumption is not None and assumption.rejected:
         fatal.append(
             f"more than the mix of classes has changed (p = {assumption.p_value:.3g}): "
@@ -47,7 +52,8 @@ def objections(
             grave.append(worth(weights.ess))
     for share, most, what in zip(thin, THIN_SHARE, ("error", "target"), strict=True):
         if share > most:
-            grave.append(f"{share:.0%} of the {what} lies where the source has hardly a row")
+            note = f"{share:.0%} of the {what} lies where the source has hardly a row"
+            (fatal if what == "target" and share > MOST_THIN else grave).append(note)
     if rows_a_class < FEW_A_CLASS:
         grave.append(
             f"{rows_a_class:.0f} source rows a class are few: part of the error may go unseen, "
@@ -57,4 +63,10 @@ def objections(
         grave.append(
             f"{lonely} rows have too few neighbours within the bandwidth; their nearest stood in"
         )
-    return tuple(dict.fromkeys(fatal + grave)), not fatal
+    worst = lacking_first(grave) if weights is not None and weights.unseen_share > 0.05 else []
+    return tuple(dict.fromkeys(worst + fatal + grave)), not fatal
+
+
+def lacking_first(notes: list[str]) -> list[str]:
+    """The note about classes that the source lacks: they explain much of what else is odd."""
+    return [note for note in notes if note.startswith("the source lacks")]

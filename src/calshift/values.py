@@ -70,9 +70,21 @@ def labels_of(column: Any, name: str, file: str, start: int) -> np.ndarray:
             raise InvalidInput(msg)
         return np.asarray(column)
     _check_whole(column, name, file, start)
+    if _is_nested(column.type):
+        msg = (
+            f"{file}: labels in {name!r} must be one number or name a row; they are {column.type}: "
+            "of one-hot labels take the argmax"
+        )
+        raise InvalidInput(msg)
     coded = column.dictionary_encode()
     names = np.array([str(value) for value in coded.dictionary.to_pylist()], dtype=str)
     return np.asarray(names[coded.indices.to_numpy(zero_copy_only=False)])
+
+
+def _is_nested(kind: Any) -> bool:
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_nested(kind))
 
 
 def times_of(column: Any, name: str, file: str, start: int) -> np.ndarray:

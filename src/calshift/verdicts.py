@@ -10,6 +10,7 @@ import numpy as np
 from calshift.checks import checked_level, is_number
 from calshift.comparison import difference
 from calshift.errors import InvalidInput
+from calshift.objections import LEAST_TARGET
 from calshift.results import CalibrationErrorResult, Difference
 from calshift.wording import names, percent
 
@@ -47,6 +48,8 @@ class Gate:
         if self.max_error is None:
             return False
         low, high = result.confidence_interval(self.level, root=True)
+        if self.side == "upper" and result.standard_error == 0:
+            return True  # no spread at all is no proof
         return (low if self.side == "lower" else high) > self.max_error
 
     def status(self, result: CalibrationErrorResult) -> str:
@@ -70,13 +73,25 @@ def verdict(result: CalibrationErrorResult, gate: Gate) -> str:
             f"No answer to rely on: {result.warnings[0]}. "
             f"The estimate, {_error(result, gate)}, may be plainly wrong."
         )
-    if result.law is not None and result.confidence_interval(gate.level)[0] == 0:
-        found = f"No miscalibration is seen on the target: its error is {_error(result, gate)}"
-    elif result.law is None:
-        found = f"The error on the target is estimated as {_error(result, gate)}"
-    else:
-        found = f"Miscalibrated on the target: its error is {_error(result, gate)}"
+    found = f"{gist(result, gate)} on the target: its error is {_error(result, gate)}"
     return f"{found}{_beside_source(result, gate)}.{_beside_limit(result, gate)}"
+
+
+def gist(result: CalibrationErrorResult, gate: Gate) -> str:
+    """The verdict in a few words."""
+    if not result.trusted:
+        return "Not to be trusted"
+    if result.law is None or result.estimator != "debiased":
+        judged = gate.max_error is not None and gate.breached(result)
+        return "Above the limit" if judged else "An estimate"  # others leave noise in the number
+    low, high = result.confidence_interval(gate.level, root=True)
+    if gate.max_error is not None and low > gate.max_error:
+        return "Above the limit"
+    if gate.max_error is not None and gate.breached(result):
+        return "Not shown to be within the limit"
+    if gate.max_error is not None and high <= gate.max_error:
+        return "Within the limit"
+    return "Miscalibrated" if low > 0 else "No miscalibration seen"
 
 
 def _error(result: CalibrationErrorResult, gate: Gate) -> str:
@@ -120,15 +135,18 @@ def advice(result: CalibrationErrorResult, gate: Gate) -> list[str]:
 
 def _advice(result: CalibrationErrorResult, gate: Gate) -> Iterator[str]:
     check, weights = result.assumption, result.class_weights
-    if check is not None and check.rejected:
-        yield (
-            "Find out what else changed: the residuals by predicted class say where. Label a few "
-            "hundred random target rows and measure the error on them; nothing that rests on "
-            "label shift can be trusted here."
-        )
     if weights is not None and np.isnan(weights.values).any():
         unseen = names(np.flatnonzero(np.isnan(weights.values)), result.classes)
         yield f"Collect labelled rows of {unseen}: nothing is known of the error there."
+    if check is not None and check.rejected:
+        yield (
+            "Find out what else changed: the residuals by predicted class, on the report page, say "
+            "where. Label a few hundred random target rows and measure the error on them; nothing "
+            "that rests on label shift can be trusted here."
+        )
+    if result.n_target is not None and result.n_target < LEAST_TARGET:
+        yield "Collect more target rows: these say nothing of its mix."
+        return
     doubts = [] if weights is None else [c for c in weights.untrusted if weights.values[c] >= 0]
     if doubts:
         doubted = names(np.array(doubts), result.classes)
@@ -141,10 +159,12 @@ def _by_size(result: CalibrationErrorResult, gate: Gate) -> Iterator[str]:
     low, high = result.confidence_interval(gate.level, root=True)
     if high - result.root > max(WIDE * result.root, NOTICEABLE):
         yield "The interval is wide: more rows on either side would narrow it."
-    if low > 0:
+    if gate.max_error is not None and high <= gate.max_error:
+        yield "Nothing calls for a change: the error is within the limit. Run it again on new rows."
+    elif low > 0:
         yield (
             "Do not act on the probabilities as they stand: refit the calibration with source rows "
             "weighted by the class weights, or choose thresholds with the error in mind."
         )
     else:
-        yield "Keep the model as it is, and run this again when new rows arrive."
+        yield f"Nothing calls for a change yet; errors up to {high:.2g} are not excluded."

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calshift.errors import InvalidInput
+from calshift.results import ClassWeights
 from calshift.weights import METHODS
 
 
@@ -32,10 +33,12 @@ def read_weights(asked: str, classes: tuple[Any, ...] | None, K: int) -> Any:
     return values
 
 
-def _from_file(path: Path, classes: tuple[Any, ...] | None, K: int) -> np.ndarray:
+def _from_file(path: Path, classes: tuple[Any, ...] | None, K: int) -> ClassWeights:
     try:
-        records = json.loads(path.read_text(encoding="utf-8"))["classes"]
-        found = {record["class"]: record["weight"] for record in records}
+        written = json.loads(path.read_text(encoding="utf-8"))
+        found = {record["class"]: record["weight"] for record in written["classes"]}
+        shares = {record["class"]: record for record in written["classes"]}
+        method, n = str(written["weights"]["method"]), float(written["weights"]["n_source"])
     except (OSError, ValueError, KeyError, TypeError) as problem:
         msg = f"{path} is no file of weights: make one with `calshift weights --json`"
         raise InvalidInput(msg) from problem
@@ -45,4 +48,8 @@ def _from_file(path: Path, classes: tuple[Any, ...] | None, K: int) -> np.ndarra
         what = f"has no weight for {missing[0]!r}" if missing else f"has {len(found)} classes"
         msg = f"{path} must hold one weight for each of the {K} classes; it {what}"
         raise InvalidInput(msg)
-    return np.array([float(found[name]) for name in names])
+    values, before, now = (
+        np.array([float(shares[name][key]) for name in names])
+        for key in ("weight", "prior_source", "prior_target")
+    )
+    return ClassWeights(values, before, now, n, method)

@@ -25,7 +25,7 @@ LARGEST = 500_000  # bytes of a page
 SECTIONS = {"errors", "mix", "reliability", "classes", "weights", "assumption", "settings"}
 PARTS = ("#errors table", "#classes table", "#mix .mix", "#reliability svg", "#settings dl")
 LABELS = {
-    "fine": "No breach of the limit",
+    "fine": "Within the limit",
     "breached": "Above the limit",
     "untrusted": "Not to be trusted",
 }

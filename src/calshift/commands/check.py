@@ -43,6 +43,7 @@ def check(source: str, target: str, **options: Any) -> int:
         result = target_calibration_error(pair.source, None, pair.target, progress=told, **asked)
     report = summary(
         result, gate, inputs=inputs(source, target), command=command_line(),
+        drawn={"seed": options["seed"], "draws": options["draws"]},
         curves=options["report"] is not None or options["json"] is not None,
     )  # fmt: skip
     deliver(report, options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import click
@@ -23,9 +24,15 @@ from calshift.files import read_pair
 from calshift.monitoring import monitor as monitored
 from calshift.outputs import check_outputs, put, quietly, say
 from calshift.report import as_json, check_drawable, monitoring_dict, write_figure
+from calshift.verdicts import GATES
 
 COLOURS = {0: "green", 1: "red", 3: "yellow"}
-NOTES = {"fine": "", "breached": "above the limit", "untrusted": "not trusted"}
+NOTES = {
+    ("breached", "lower"): "above the limit",
+    ("breached", "upper"): "not shown to be within the limit",
+    **{("fine", side): "" for side in GATES},
+    **{("untrusted", side): "not trusted" for side in GATES},
+}
 
 
 @click.command()
@@ -62,7 +69,12 @@ def monitor(source: str, target: str, **options: Any) -> int:
             rows=options["rows"], progress=told, **asked,
         )  # fmt: skip
     report = monitoring_dict(
-        found, gate, options["alert"], inputs=inputs(source, target), command=command_line()
+        found,
+        gate,
+        options["alert"],
+        inputs=inputs(source, target),
+        command=command_line(),
+        drawn={"seed": options["seed"], "draws": options["draws"]},
     )
     if options["json"] is not None:
         put(options["json"], as_json(report))
@@ -71,7 +83,8 @@ def monitor(source: str, target: str, **options: Any) -> int:
         write_figure(options["plot"], axes.figure)
     aside = options["json"] == "-"
     code = int(report["exit_code"])
-    say(click.style(report["verdict"], fg=COLOURS[code], bold=True), aside)
-    notes = [NOTES[window["status"]] for window in report["windows"]]
+    shown = "\n".join(textwrap.wrap(report["verdict"], 98))
+    say(click.style(shown, fg=COLOURS[code], bold=True), aside)
+    notes = [NOTES[window["status"], gate.side] for window in report["windows"]]
     say("\n" + found.table(gate.level, notes), aside)
     return code

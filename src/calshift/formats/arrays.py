@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,10 +41,20 @@ class Arrays:
             yield {name: self.arrays[name][start : start + BATCH] for name in wanted}
 
 
+def _plain(archive: Any, name: str, path: Path) -> np.ndarray:
+    try:
+        return np.asarray(archive[name])
+    except ValueError as problem:
+        if "allow_pickle" not in str(problem):
+            raise
+        msg = f"{path}: {name!r} holds Python objects; save names as text: array.astype(str)"
+        raise InvalidInput(msg) from None
+
+
 def npz(path: Path, role: str, label: str | None) -> Arrays:
     """Arrays of an archive; where it has both, p_source is for the source and p_target not."""
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
+        arrays = {name: _plain(archive, name, path) for name in archive.files}
     mine, other = f"_{role}", "_target" if role == "source" else "_source"
     kept = {
         name.removesuffix(mine): array

@@ -75,7 +75,8 @@ def write_report(
     '<!doctype html>'
     """
     if not isinstance(result, CalibrationErrorResult) or result.n_target is None:
-        msg = f"result must come from target_calibration_error; got {type(result)!r}"
+        what = "an error with labels" if isinstance(result, CalibrationErrorResult) else result
+        msg = f"result must come from target_calibration_error; got {what!r}"
         raise InvalidInput(msg)
     report = summary(result, Gate(max_error, gate, level))
     write_whole(path, page(report))
@@ -93,11 +94,12 @@ def monitoring_dict(
     *,
     inputs: dict[str, Any] | None = None,
     command: str | None = None,
+    drawn: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A monitored series as a plain dict; ``alert``: whether any or the last window decides."""
     about = {
         "created": now(),
-        "settings": settings_dict(found.results[-1]),
+        "settings": {**settings_dict(found.results[-1]), **(drawn or {})},
         "inputs": inputs,
         "command": command,
         "versions": versions(),

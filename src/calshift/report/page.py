@@ -50,7 +50,6 @@ def _shown(report: dict[str, Any], diagrams: list[dict[str, Any]]) -> dict[str, 
         "doubts": any(one["doubt"] for one in classes),
         "given": report["weights"] is not None and report["weights"]["method"] == "given",
         "known_shares": len(known),
-        "gist": _gist(report),
         "power": "squared error" if report["settings"]["norm"] == 2 else "p-th power",
         "moved": sorted(moved, key=_moved),
         "most": max([_reach(one) for one in moved], default=1.0) or 1.0,
@@ -60,18 +59,6 @@ def _shown(report: dict[str, Any], diagrams: list[dict[str, Any]]) -> dict[str, 
         "script": script,
         "policy": _policy(script),
     }
-
-
-def _gist(report: dict[str, Any]) -> str:
-    """The verdict in a few words, for the heading."""
-    if not report["trusted"]:
-        return "Not to be trusted"
-    if report["threshold"] is not None:
-        return "Above the limit" if report["threshold"]["breached"] else "No breach of the limit"
-    ends = report["target"]["root_interval"]
-    if ends is None:
-        return "An estimate without interval"
-    return "Miscalibrated" if ends[0] > 0 else "No miscalibration seen"
 
 
 def _shortened(name: str, most: int = 60) -> str:

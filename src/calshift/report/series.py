@@ -19,6 +19,8 @@ def monitoring_dict(
     """
     statuses = [gate.status(result) for result in found.results]
     counted = statuses[-1:] if alert == "last" else statuses
+    if alert == "last" and newest_skipped(found):
+        counted = ["untrusted"]  # the newest window has no answer, and an older one is none
     worst = max(counted, key=lambda status: EXIT_CODES[status])
     plain = found.to_dict(gate.level)
     for record, status in zip(plain["windows"], statuses, strict=True):
@@ -37,12 +39,25 @@ def monitoring_dict(
     }
 
 
+def newest_skipped(found: MonitoringResult) -> bool:
+    """Whether the last window has too few rows."""
+    starts = [one.window.start for one in found.skipped]
+    return bool(starts) and bool(max(starts) > found.windows[-1].start)
+
+
 def _verdict(found: MonitoringResult, statuses: list[str], gate: Gate) -> str:
-    count = len(found)
-    windows = f"{count} window{'s' if count > 1 else ''}"
-    parts = []
+    count, last = len(found), found.results[-1]
+    parts = [f"{count} window{'s' if count > 1 else ''}"]
     if gate.max_error is not None:
-        parts.append(f"{statuses.count('breached')} above the {gate.max_error:g} allowed")
-    parts.append(f"{statuses.count('untrusted')} not to be trusted")
-    last = f"the last error is {found.results[-1].root:.4f}"
-    return f"{windows}: {', '.join(parts)}; {last}."
+        words = "above" if gate.side == "lower" else "not shown to be within"
+        parts.append(f"{statuses.count('breached')} {words} the {gate.max_error:g} allowed")
+    if "untrusted" in statuses:
+        parts.append(f"{statuses.count('untrusted')} not to be trusted")
+    if found.skipped:
+        parts.append(f"{len(found.skipped)} more with too few rows")
+    ends = ""
+    if last.law is not None:
+        ends = " ({:.4f} to {:.4f})".format(*last.confidence_interval(gate.level, root=True))
+    newest = "the last with an answer" if newest_skipped(found) else "the last"
+    where = f"{newest}, {found.windows[-1].name}, has an error of {last.root:.4f}{ends}"
+    return f"{', '.join(parts)}; {where}."

@@ -15,7 +15,7 @@ from calshift.checks import checked_level
 from calshift.conversion import plain
 from calshift.diagrams import reliability_dicts
 from calshift.results import CalibrationErrorResult, ClassWeights
-from calshift.verdicts import EXIT_CODES, Gate, advice, change, verdict
+from calshift.verdicts import EXIT_CODES, Gate, advice, change, gist, verdict
 
 SCHEMA_VERSION = 1
 
@@ -26,9 +26,13 @@ def summary(
     *,
     inputs: dict[str, Any] | None = None,
     command: str | None = None,
+    drawn: dict[str, Any] | None = None,
     curves: bool = True,
 ) -> dict[str, Any]:
-    """Everything that is known about a label-free error, in plain values; NaN is None."""
+    """Everything that is known about a label-free error, in plain values; NaN is None.
+
+    inputs, command and ``drawn`` (seed and draws of a bootstrap) tell how to get it again.
+    """
     gate = gate or Gate()
     status = gate.status(result)
     return {
@@ -37,6 +41,7 @@ def summary(
         "created": now(),
         "status": status,
         "exit_code": EXIT_CODES[status],
+        "gist": gist(result, gate),
         "verdict": verdict(result, gate),
         "advice": advice(result, gate),
         "trusted": result.trusted,
@@ -50,7 +55,7 @@ def summary(
         "weights": _weights(result.class_weights),
         "assumption": _assumption(result),
         "curves": reliability_dicts(result, gate.level) if curves else [],
-        "settings": settings_dict(result),
+        "settings": {**settings_dict(result), **(drawn or {})},
         "inputs": inputs,
         "command": command,
         "versions": versions(),

@@ -147,6 +147,6 @@ class ClassWeights(Frozen):
         value_error = "" if self.values_error is None else f"{self.values_error[c]:.2g}"
         reason = self.untrusted.get(c, "")
         if np.isnan(self.values[c]):
-            return f"{shares} {'':>7} {'unseen':>8}"
+            return f"{name} {self.prior_source[c]:>8.2%} {'?':>8} {'':>7} {'unseen':>8}"
         line = f"{shares} {share_error:>7} {self.values[c]:>8.4g} {value_error:>7}"
         return (line + (f"  ! {reason}" if reason else "")).rstrip()

@@ -119,22 +119,20 @@ class MonitoringResult(Frozen):
         checked_level(level)
         if notes is None:
             notes = ["" if result.trusted else "not trusted" for result in self.results]
-        first = max(0, len(self) - ROWS_SHOWN)
         width = max([8, *(len(window.name) for window in self.windows)])
-        lines = [f"{'window':{width}} {'rows':>9} {'error':>8}   {percent(level)} interval"]
-        if first:
-            lines.append(f"... {first} earlier windows")
-        parts = list(zip(self.windows, self.results, notes, strict=True))
-        for window, result, note in parts[first:]:
-            row = f"{window.name:{width}} {window.rows:>9,.10g} {result.root:>8.4f}"
-            ends = _ends(result, level)
-            shown = "" if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}"
-            lines.append(f"{row}   {shown:<18}  {note}".rstrip())
+        lines = [
+            (window.start, f"{_row(window, width, result.root)}   {_shown(result, level)}  {note}")
+            for window, result, note in zip(self.windows, self.results, notes, strict=True)
+        ]
         lines += [
-            f"{one.window.name:{width}} {one.window.rows:>9,.10g} {'':>8}   {one.reason}"
+            (one.window.start, f"{_row(one.window, width, None)}   {one.reason}")
             for one in self.skipped
         ]
-        return "\n".join(lines)
+        lines.sort(key=lambda line: line[0])
+        hidden = max(0, len(lines) - ROWS_SHOWN)
+        earlier = [f"... {hidden} earlier windows"] if hidden else []
+        head = f"{'window':{width}} {'rows':>9} {'error':>8}   {percent(level)} interval"
+        return "\n".join([head, *earlier, *(line.rstrip() for _, line in lines[hidden:])])
 
     def __repr__(self) -> str:
         return f"MonitoringResult({len(self)} windows, {len(self.skipped)} skipped)"
@@ -159,3 +157,13 @@ def _ends(result: CalibrationErrorResult, level: float) -> list[float] | None:
     if result.law is None:
         return None
     return list(result.confidence_interval(level, root=True))
+
+
+def _row(window: Window, width: int, root: float | None) -> str:
+    error = "" if root is None else f"{root:.4f}"
+    return f"{window.name:{width}} {window.rows:>9,.10g} {error:>8}"
+
+
+def _shown(result: CalibrationErrorResult, level: float) -> str:
+    ends = _ends(result, level)
+    return f"{'' if ends is None else f'{ends[0]:.4f} to {ends[1]:.4f}':<18}"

@@ -13,6 +13,7 @@ from calshift.influence import Counted
 from calshift.results import ClassWeights
 from calshift.wording import lacking, names
 
+OTHER_ROWS = "the weights were estimated on other rows: no interval knows how uncertain they are"
 TOLERATED_MASS = 0.05  # by which sum pi w may miss 1 without a word
 
 
@@ -67,6 +68,8 @@ def _refitted(weights: ClassWeights, checked: ClassWeights) -> ClassWeights:
     unseen = np.isnan(weights.values)
     same = np.array_equal(unseen, np.isnan(checked.values))
     news = checked.warnings
+    if weights.method != "given":
+        news = (*news, OTHER_ROWS)
     if same and unseen.any():
         news = news[1:]  # their own warning about the missing classes says more
     return replace(
