@@ -17,6 +17,7 @@ THIN_SHARE = (0.5, 0.1)  # of the error, of the target: so much may rest on few 
 MOST_THIN = 0.5  # of the target without source rows: beyond it an error is extrapolated
 LEAST_TARGET = 30.0  # rows; fewer say nothing, whatever the formula answers
 FEW_A_CLASS = 15.0  # source rows for each class of a classwise error (benchmarks/coverage.py)
+UNSEEN_SHARE = 0.05  # of the target in classes that the source lacks: that comes first
 DOUBTED_SHARE = 0.25  # of the target in classes whose weight is not trusted
 
 
@@ -63,10 +64,7 @@ def objections(
         grave.append(
             f"{lonely} rows have too few neighbours within the bandwidth; their nearest stood in"
         )
-    worst = lacking_first(grave) if weights is not None and weights.unseen_share > 0.05 else []
-    return tuple(dict.fromkeys(worst + fatal + grave)), not fatal
-
-
-def lacking_first(notes: list[str]) -> list[str]:
-    """The note about classes that the source lacks: they explain much of what else is odd."""
-    return [note for note in notes if note.startswith("the source lacks")]
+    first: list[str] = []  # classes that the source lacks explain much of what else is odd
+    if weights is not None and weights.unseen_share > UNSEEN_SHARE:
+        first = [note for note in fatal + grave if note.startswith("the source lacks")]
+    return tuple(dict.fromkeys(first + fatal + grave)), not fatal
