@@ -16,15 +16,20 @@ Exit status: 0 fine; 1 the error is above --max-error; 2 wrong usage or a file t
 read or written; 3 the answer cannot be trusted (outranks 1); 4 a fault in calshift itself."""
 
 
-@click.group(epilog=EXIT, context_settings={"max_content_width": 100})
+@click.group(epilog=EXIT, context_settings={"max_content_width": 100}, invoke_without_command=True)
 @click.version_option(__version__, prog_name="calshift")
 @debug_option
-def run() -> None:
+@click.pass_context
+def run(context: click.Context) -> int:
     """Are a classifier's probabilities still true after the mix of classes changed?
 
     From labelled predictions before the change (the source) and unlabelled ones after it (the
     target).
     """
+    if context.invoked_subcommand is None:  # click's own answer differs between its versions
+        click.echo(context.get_help(), err=True)
+        return 2
+    return 0
 
 
 for _command in (demo, check, weights, monitor):
