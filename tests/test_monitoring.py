@@ -518,3 +518,15 @@ def test_a_newest_window_without_an_answer_is_no_pass(source, tmp_path, capsys):
     assert "the last with an answer" in out
     assert out.strip().splitlines()[-1].endswith("fewer than 30 rows")
     assert status([*asked, "--no-check"]) == 0
+
+
+def test_the_seed_is_that_of_every_window_s_test():
+    for seed in (3, 4):
+        series = monitored(window="1d", rng=seed)
+        for result, start in zip(series.results, (0, 200, 400), strict=True):
+            rows = np.argsort(TIMES, kind="stable")[start : start + 200]
+            level = result.assumption.level
+            own = calshift.check_label_shift(
+                P_SOURCE, Y_SOURCE, P_TARGET[rows], level=level, rng=seed
+            )
+            assert own.p_value == result.assumption.p_value

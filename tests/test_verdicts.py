@@ -178,3 +178,30 @@ def test_an_error_that_is_extrapolated_is_not_trusted():
     result = calshift.target_calibration_error(p, y, rng.beta(5, 1, 600))
     assert not result.trusted
     assert any("of the target lies where the source has hardly a row" in w for w in result.warnings)
+
+
+@pytest.mark.parametrize("estimator", ["debiased", "plugin"])
+def test_gist_sentence_and_status_agree_on_the_limit(result, estimator):
+    low, high = result.confidence_interval(root=True)
+    before = replace(result.source, estimator=estimator)
+    shown = replace(result, estimator=estimator, source=before)
+    places = {low / 2: "above", (low + high) / 2: "open", high * 1.5: "within"}
+    for limit, place in places.items():
+        for side in ("lower", "upper"):
+            gate = Gate(limit, side)
+            assert gate.place(shown) == place
+            assert gate.breached(shown) == (place == "above" or (side, place) == ("upper", "open"))
+            assert (gist(shown, gate) == "Above the limit") == (place == "above")
+            assert (gist(shown, gate) == "Within the limit") == (place == "within")
+            assert ("lies inside the interval" in verdict(shown, gate)) == (place == "open")
+
+
+def test_what_is_not_proven_is_not_called_within():
+    y = np.arange(60) % 3
+    perfect = calshift.target_calibration_error(
+        np.eye(3)[y], y, np.eye(3)[y], weights=np.ones(3), check=False
+    )
+    said = verdict(perfect, Gate(0.01, "upper"))
+    assert said.startswith("Not shown to be within the limit")
+    assert "not proven: counted as a breach" in said
+    assert "That is within" not in said

@@ -7,6 +7,9 @@ import os
 import sys
 import traceback
 
+from calshift.errors import InvalidInput
+from calshift.wording import printable
+
 EXTRAS = ("click", "jinja2", "matplotlib", "pyarrow")
 IN_PYTHON = {
     "use calshift.softmax": "pass --logits",
@@ -39,9 +42,7 @@ def status(arguments: list[str]) -> int:
         return _run(arguments)
     except ImportError as problem:
         return _said(debug, _lacking(problem), USAGE if _name(problem) in EXTRAS else FAULT)
-    except ValueError as problem:
-        if not _is_mistake(problem):
-            return _said(debug, _fault(problem), FAULT)
+    except InvalidInput as problem:
         return _said(debug, _for_files(str(problem)), USAGE)
     except MemoryError:
         return _said(debug, "not enough memory for these files: use fewer rows", USAGE)
@@ -81,13 +82,6 @@ def _silence() -> None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
-def _is_mistake(problem: Exception) -> bool:
-    """A mistake of the user, not of ours."""
-    from calshift.errors import InvalidInput
-
-    return isinstance(problem, InvalidInput)
-
-
 def _for_files(message: str) -> str:
     """Hints that speak of Python, in the words of the command line."""
     for spoken, written in IN_PYTHON.items():
@@ -117,6 +111,5 @@ def _fault(problem: Exception) -> str:
 def _said(debug: bool, message: str, code: int) -> int:
     if debug:
         traceback.print_exc()
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
-    sys.stderr.write(f"calshift: {shown}\n")
+    sys.stderr.write(f"calshift: {printable(' '.join(message.split()))}\n")
     return code

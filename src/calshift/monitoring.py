@@ -10,6 +10,7 @@ import numpy as np
 from calshift.answers import target_result
 from calshift.assumptions import label_shift_check
 from calshift.bootstrap import Bootstrap, Progress
+from calshift.checks import is_number
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.objections import LEAST_TARGET
 from calshift.options import Options
@@ -40,7 +41,7 @@ def monitor(
     kernel: str | None = None,
     bandwidth: float | str = "auto",
     check: bool = True,
-    interval: str = "influence",
+    interval: str | None = "influence",
     n_boot: int = 500,
     rng: Any = None,
     n_jobs: int = 1,
@@ -89,12 +90,12 @@ def monitor(
     if not long:
         msg = f"windows must have at least {LEAST_ROWS} rows; none has: make them longer"
         raise InvalidInput(msg)
-    results = []
+    results, seed = [], rng if is_number(rng) else 0
     for done, (_, part) in enumerate(long):
         sample = _taken(target, part)
         checked = None
         if check:
-            checked = label_shift_check(source, sample, LEVEL / len(long), _draws(len(long)), 0)
+            checked = label_shift_check(source, sample, LEVEL / len(long), _draws(len(long)), seed)
         results.append(target_result(source, sample, options, weights, draws, checked))
         if progress is not None:
             progress(done + 1, len(long))

@@ -64,4 +64,5 @@ def _bad_archive() -> type[Exception]:
 
 
 def shortened(text: str) -> str:
+    """Of a length that fits into a message."""
     return text if len(text) <= 160 else text[:157] + "..."

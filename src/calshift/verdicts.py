@@ -47,10 +47,18 @@ class Gate:
         """Whether the error is too large; without a largest one it never is."""
         if self.max_error is None:
             return False
+        place = self.place(result)
+        return place == "above" or (self.side == "upper" and place == "open")
+
+    def place(self, result: CalibrationErrorResult) -> str | None:
+        """Where the whole interval lies: "above" the limit, "within" it, or "open": on neither."""
+        if self.max_error is None:
+            return None
         low, high = result.confidence_interval(self.level, root=True)
-        if self.side == "upper" and result.standard_error == 0:
-            return True  # no spread at all is no proof
-        return (low if self.side == "lower" else high) > self.max_error
+        if low > self.max_error:
+            return "above"
+        # no spread at all is no proof
+        return "within" if high <= self.max_error and result.standard_error > 0 else "open"
 
     def status(self, result: CalibrationErrorResult) -> str:
         """ "untrusted", which outranks "breached", or "fine"."""
@@ -81,16 +89,14 @@ def gist(result: CalibrationErrorResult, gate: Gate) -> str:
     """The verdict in a few words."""
     if not result.trusted:
         return "Not to be trusted"
-    if result.law is None or result.estimator != "debiased":
-        judged = gate.max_error is not None and gate.breached(result)
-        return "Above the limit" if judged else "An estimate"  # others leave noise in the number
-    low, high = result.confidence_interval(gate.level, root=True)
-    if gate.max_error is not None and low > gate.max_error:
-        return "Above the limit"
-    if gate.max_error is not None and gate.breached(result):
+    place = gate.place(result)
+    if place in ("above", "within"):
+        return f"{place.capitalize()} the limit"
+    if place == "open" and gate.side == "upper":
         return "Not shown to be within the limit"
-    if gate.max_error is not None and high <= gate.max_error:
-        return "Within the limit"
+    if result.law is None or result.estimator != "debiased":
+        return "An estimate"  # other estimators leave noise in the number
+    low, _ = result.confidence_interval(gate.level)
     return "Miscalibrated" if low > 0 else "No miscalibration seen"
 
 
@@ -116,16 +122,14 @@ def _beside_source(result: CalibrationErrorResult, gate: Gate) -> str:
 
 
 def _beside_limit(result: CalibrationErrorResult, gate: Gate) -> str:
-    limit = gate.max_error
-    if limit is None:
+    limit, place = gate.max_error, gate.place(result)
+    if place is None:
         return ""
-    low, high = result.confidence_interval(gate.level, root=True)
-    if low > limit:
-        return f" That is above the {limit:g} allowed."
-    if high <= limit:
-        return f" That is within the {limit:g} allowed."
+    if place != "open":
+        return f" That is {place} the {limit:g} allowed."
     ruling = "not counted as a breach" if gate.side == "lower" else "counted as a breach"
-    return f" The {limit:g} allowed lies inside the interval: {ruling} (gate: {gate.side})."
+    where = "lies inside the interval" if result.standard_error > 0 else "is not proven"
+    return f" The {limit:g} allowed {where}: {ruling} (gate: {gate.side})."
 
 
 def advice(result: CalibrationErrorResult, gate: Gate) -> list[str]:
@@ -159,7 +163,7 @@ def _by_size(result: CalibrationErrorResult, gate: Gate) -> Iterator[str]:
     low, high = result.confidence_interval(gate.level, root=True)
     if high - result.root > max(WIDE * result.root, NOTICEABLE):
         yield "The interval is wide: more rows on either side would narrow it."
-    if gate.max_error is not None and high <= gate.max_error:
+    if gate.place(result) == "within":
         yield "Nothing calls for a change: the error is within the limit. Run it again on new rows."
     elif low > 0:
         yield (

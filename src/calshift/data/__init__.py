@@ -48,17 +48,17 @@ def origin() -> dict[str, Any]:
 
 def as_csv(sample: Predictions) -> str:
     """A sample as text with a header: p_CLASS for each class, and label if there are labels."""
+    import csv
+    import io
+
     names = [str(name) for name in sample.classes or range(sample.n_classes)]
     head = [f"p_{name}" for name in names] + ([] if sample.y is None else ["label"])
-    lines = [",".join(_quoted(name) for name in head)]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
     for k, row in enumerate(sample.matrix.tolist()):
-        label = [] if sample.y is None else [_quoted(names[sample.y[k]])]
-        lines.append(",".join([repr(value) for value in row] + label))
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text
+        writer.writerow(row if sample.y is None else [*row, names[sample.y[k]]])
+    return text.getvalue()
 
 
 def _load() -> dict[str, np.ndarray]:

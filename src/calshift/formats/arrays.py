@@ -65,6 +65,7 @@ def npz(path: Path, role: str, label: str | None) -> Arrays:
 
 
 def npy(path: Path, role: str, label: str | None) -> Arrays:
+    """One array of probabilities; a source's labels are the file that ``label`` names."""
     arrays = {"p": np.load(path, mmap_mode="r", allow_pickle=False)}
     if label is not None and role == "source":
         second = Path(label)

@@ -98,6 +98,7 @@ def monitoring_dict(
 ) -> dict[str, Any]:
     """A monitored series as a plain dict; ``alert``: whether any or the last window decides."""
     about = {
+        "schema_version": SCHEMA_VERSION,
         "created": now(),
         "settings": {**settings_dict(found.results[-1]), **(drawn or {})},
         "inputs": inputs,

@@ -7,15 +7,14 @@ from typing import Any
 from calshift.results import MonitoringResult
 from calshift.verdicts import EXIT_CODES, Gate
 
-SCHEMA_VERSION = 1
-
 
 def monitoring_dict(
     found: MonitoringResult, gate: Gate, alert: str, about: dict[str, Any]
 ) -> dict[str, Any]:
     """One record a window, what each of them comes to, and the worst of those that count.
 
-    ``about`` tells where it comes from: time, settings, inputs, command and versions.
+    ``about`` tells where it comes from: the schema's version, time, settings, inputs, command and
+    versions.
     """
     statuses = [gate.status(result) for result in found.results]
     counted = statuses[-1:] if alert == "last" else statuses
@@ -27,7 +26,6 @@ def monitoring_dict(
         record["status"] = status
     return {
         "schema": "calshift-monitoring",
-        "schema_version": SCHEMA_VERSION,
         "status": worst,
         "exit_code": EXIT_CODES[worst],
         "alert": alert,

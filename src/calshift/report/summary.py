@@ -1,6 +1,6 @@
 """A result as one plain dict: what JSON holds, and what every other face of the report is made of.
 
-The keys are promised by schema.json, whose version is SCHEMA_VERSION.
+The keys are promised by schemas/report.json, whose version is SCHEMA_VERSION.
 """
 
 from __future__ import annotations
@@ -111,20 +111,26 @@ def _classes(result: CalibrationErrorResult, level: float) -> list[dict[str, Any
         **_errors(result, level, ""),
         **(_errors(result.source, level, "source_") if result.source is not None else {}),
     }
+    return _records(weights, result.classes, columns)
+
+
+def _records(
+    weights: ClassWeights, classes: tuple[Any, ...] | None, columns: dict[str, list[Any]]
+) -> list[dict[str, Any]]:
+    """The columns as one record a class."""
     return [
         {
-            "class": str(c if result.classes is None else result.classes[c]),
-            **{name: values[c] for name, values in columns.items()},
+            "class": str(name),
+            **{column: values[c] for column, values in columns.items()},
             "doubt": weights.untrusted.get(c),
         }
-        for c in range(len(weights))
+        for c, name in enumerate(range(len(weights)) if classes is None else classes)
     ]
 
 
 def weights_dict(weights: ClassWeights, level: float, trusted: bool) -> dict[str, Any]:
     """Class weights on their own, in the same words."""
     columns = _shares(weights, checked_level(level))
-    names = range(len(weights)) if weights.classes is None else weights.classes
     return {
         "schema": "calshift-weights",
         "schema_version": SCHEMA_VERSION,
@@ -132,14 +138,7 @@ def weights_dict(weights: ClassWeights, level: float, trusted: bool) -> dict[str
         "trusted": trusted,
         "level": level,
         "weights": _weights(weights),
-        "classes": [
-            {
-                "class": str(name),
-                **{column: values[c] for column, values in columns.items()},
-                "doubt": weights.untrusted.get(c),
-            }
-            for c, name in enumerate(names)
-        ],
+        "classes": _records(weights, weights.classes, columns),
         "versions": versions(),
     }
 
