@@ -15,7 +15,7 @@ import pytest
 
 import calshift
 from calshift.cli import status
-from tests.test_files import NAMES, OTHER, P_SOURCE, P_TARGET, Y_SOURCE
+from tests.prediction_files import NAMES, OTHER, P_SOURCE, P_TARGET, Y_SOURCE
 
 ESCAPE = "\x1b"
 TITLE = f"{ESCAPE}]0;owned\x07"  # what renames the window of a terminal

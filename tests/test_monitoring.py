@@ -13,7 +13,7 @@ import pytest
 import calshift
 from calshift import InvalidInput
 from calshift.cli import status
-from tests.test_files import P_SOURCE, P_TARGET, Y_SOURCE, table, write
+from tests.prediction_files import P_SOURCE, P_TARGET, Y_SOURCE, table, write
 
 # Friday to Sunday, 200 rows a day, over the end of a month
 START = np.datetime64("2026-01-30T00:00:00", "s")

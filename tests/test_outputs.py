@@ -18,7 +18,16 @@ import pytest
 
 import calshift
 from calshift.cli import status
-from tests.test_files import FRAUD, NAMES, OTHER, P_SOURCE, P_TARGET, SCORES, SCORES_NOW, Y_SOURCE
+from tests.prediction_files import (
+    FRAUD,
+    NAMES,
+    OTHER,
+    P_SOURCE,
+    P_TARGET,
+    SCORES,
+    SCORES_NOW,
+    Y_SOURCE,
+)
 
 OUTPUTS = ("report", "json", "markdown", "prometheus")
 
