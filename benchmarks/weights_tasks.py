@@ -34,8 +34,11 @@ def saved(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def resampled(path: Path, task: str, factor: float, seed: int) -> Sample:
+    return halved(*saved(path), task, factor, seed)
+
+
+def halved(p: np.ndarray, y: np.ndarray, task: str, factor: float, seed: int) -> Sample:
     """Halves of the rows: A has a long-tailed source, B a long-tailed target, the other is even."""
-    p, y = saved(path)
     rng = np.random.default_rng([seed, int(factor), task == "A"])
     order = rng.permutation(len(y))
     halves = [order[: len(y) // 2], order[len(y) // 2 :]]

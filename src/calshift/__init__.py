@@ -17,9 +17,22 @@ from calshift.api import (
 from calshift.binning import BinEdges
 from calshift.conversion import softmax
 from calshift.errors import InvalidInput, UnreliableWeights
+from calshift.mending import recalibrate
 from calshift.monitoring import monitor
 from calshift.plotting import plot_reliability, plot_weights
 from calshift.predictions import Predictions
+from calshift.recalibration import (
+    BiasCorrectedTemperatureScaling,
+    Chain,
+    EnsembleTemperatureScaling,
+    IsotonicScaling,
+    LabelFreeTemperatureScaling,
+    PriorCorrection,
+    ShiftScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from calshift.recalibrator import Recalibrator
 from calshift.report import write_report
 from calshift.resampling import resample_label_shift
 from calshift.results import (
@@ -29,6 +42,7 @@ from calshift.results import (
     Difference,
     LabelShiftCheck,
     MonitoringResult,
+    RecalibrationResult,
     ReliabilityCurve,
 )
 from calshift.statistics import ShiftStatistics
@@ -37,17 +51,28 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AlgorithmVariance",
+    "BiasCorrectedTemperatureScaling",
     "BinEdges",
     "CalibrationErrorResult",
+    "Chain",
     "ClassWeights",
     "Difference",
+    "EnsembleTemperatureScaling",
     "InvalidInput",
+    "IsotonicScaling",
+    "LabelFreeTemperatureScaling",
     "LabelShiftCheck",
     "MonitoringResult",
     "Predictions",
+    "PriorCorrection",
+    "RecalibrationResult",
+    "Recalibrator",
     "ReliabilityCurve",
+    "ShiftScaling",
     "ShiftStatistics",
+    "TemperatureScaling",
     "UnreliableWeights",
+    "VectorScaling",
     "__version__",
     "accumulate",
     "bin_edges",
@@ -59,6 +84,7 @@ __all__ = [
     "monitor",
     "plot_reliability",
     "plot_weights",
+    "recalibrate",
     "reliability_curve",
     "resample_label_shift",
     "simulate",

@@ -148,6 +148,17 @@ class Predictions(Frozen):
         )
         return block
 
+    def taken(self, which: np.ndarray) -> Predictions:
+        """Some of the rows, by their numbers."""
+        other = object.__new__(Predictions)
+        other.__dict__.update(
+            p=self.p[which],
+            y=None if self.y is None else self.y[which],
+            classes=self.classes,
+            sample_weight=None if self.sample_weight is None else self.sample_weight[which],
+        )
+        return other
+
     def unlabelled(self) -> Predictions:
         """The same rows without their labels."""
         other = object.__new__(Predictions)

@@ -7,6 +7,7 @@ from calshift.results.difference import Difference
 from calshift.results.label_shift import LabelShiftCheck
 from calshift.results.laws import AbsoluteLaw, DrawsLaw, Law, RowMoves, SquareLaw
 from calshift.results.monitoring import MonitoringResult, Skipped, Window
+from calshift.results.recalibration import RecalibrationResult
 from calshift.results.samples import Samples
 from calshift.results.variance import AlgorithmVariance
 
@@ -20,6 +21,7 @@ __all__ = [
     "LabelShiftCheck",
     "Law",
     "MonitoringResult",
+    "RecalibrationResult",
     "ReliabilityCurve",
     "RowMoves",
     "Samples",

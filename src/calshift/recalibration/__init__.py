@@ -1,0 +1,61 @@
+"""Recalibrators: one file a family, and their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from calshift.errors import InvalidInput
+from calshift.recalibration.chain import Chain
+from calshift.recalibration.ensemble import EnsembleTemperatureScaling
+from calshift.recalibration.isotonic import IsotonicScaling
+from calshift.recalibration.label_free import LabelFreeTemperatureScaling
+from calshift.recalibration.prior import PriorCorrection
+from calshift.recalibration.scalings import (
+    BiasCorrectedTemperatureScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from calshift.recalibration.shift import ShiftScaling
+from calshift.recalibrator import Recalibrator
+
+RECALIBRATORS: dict[str, Callable[[], Recalibrator]] = {
+    "shift": ShiftScaling,
+    "temperature": TemperatureScaling,
+    "bcts": BiasCorrectedTemperatureScaling,
+    "vector": VectorScaling,
+    "isotonic": IsotonicScaling,
+    "ensemble": EnsembleTemperatureScaling,
+    "label-free": LabelFreeTemperatureScaling,
+    "prior": PriorCorrection,
+    "temperature+prior": lambda: Chain([TemperatureScaling(), PriorCorrection()]),
+    "bcts+prior": lambda: Chain([BiasCorrectedTemperatureScaling(), PriorCorrection()]),
+    "vector+prior": lambda: Chain([VectorScaling(), PriorCorrection()]),
+}
+DEFAULT_RECALIBRATOR = "shift"  # why: docs/mathematics.md section 11, benchmarks/recalibration.py
+
+
+def recalibrator_of(method: Any) -> Recalibrator:
+    """A method's name, or a recalibrator, as one that is not fitted."""
+    if isinstance(method, Recalibrator):
+        return type(method)(**method.get_params(deep=False))
+    if not isinstance(method, str) or method not in RECALIBRATORS:
+        msg = f"method must be one of {', '.join(RECALIBRATORS)}, or a recalibrator; got {method!r}"
+        raise InvalidInput(msg)
+    return RECALIBRATORS[method]()
+
+
+__all__ = [
+    "DEFAULT_RECALIBRATOR",
+    "RECALIBRATORS",
+    "BiasCorrectedTemperatureScaling",
+    "Chain",
+    "EnsembleTemperatureScaling",
+    "IsotonicScaling",
+    "LabelFreeTemperatureScaling",
+    "PriorCorrection",
+    "ShiftScaling",
+    "TemperatureScaling",
+    "VectorScaling",
+    "recalibrator_of",
+]

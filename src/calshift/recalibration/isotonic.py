@@ -1,0 +1,110 @@
+"""Isotonic regression, class by class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calshift.errors import InvalidInput
+from calshift.predictions import Predictions
+from calshift.recalibrator import Recalibrator
+from calshift.reweighting import asked_weights, weighted
+
+PSEUDO_ROWS = 1.0  # in every block, at its mean score: no frequency is exactly 0 or 1
+
+
+class IsotonicScaling(Recalibrator):
+    """Each class's frequency as an increasing function of its score, then rows made to sum to 1.
+
+    Where a block of the regression holds one outcome only, one further row at the block's mean
+    score keeps its frequency away from 0 and 1. A probability of exactly 0 stays 0, a class that
+    the source lacks keeps its scores, and so does a row that would have no mass left.
+
+    Parameters
+    ----------
+    weights : class weights for `fit`, where it is not given any
+
+    Attributes
+    ----------
+    scores_, frequencies_ : K arrays each, the corners of the functions
+    """
+
+    _learned = ("scores_", "frequencies_")
+    scores_: list[np.ndarray]
+    frequencies_: list[np.ndarray]
+
+    def __init__(self, weights: Any = None) -> None:
+        self.weights = weights
+
+    def _learn(
+        self, source: Predictions, target: Predictions | None, weights: Any
+    ) -> dict[str, Any]:
+        rows = weighted(source, asked_weights(weights, source, target))
+        p, seen = rows.matrix.astype(float), rows.class_counts > 0
+        corners = [
+            _corners(p[:, c], rows.labels == c, rows.frequency) if seen[c] else (np.zeros(0),) * 2
+            for c in range(rows.n_classes)
+        ]
+        return {"scores_": [x for x, _ in corners], "frequencies_": [y for _, y in corners]}
+
+    def _mend(self, p: np.ndarray) -> np.ndarray:
+        mended = p.copy()
+        for c, (x, y) in enumerate(zip(self.scores_, self.frequencies_, strict=True)):
+            if len(x):
+                mended[:, c] = np.interp(p[:, c], x, y)
+        mended[p <= 0] = 0.0
+        total = mended.sum(axis=1, keepdims=True)
+        return np.where(total > 0, mended / np.where(total > 0, total, 1.0), p)
+
+    def _revived(self, name: str, value: Any) -> Any:
+        try:
+            corners = [np.array(part, dtype=float) for part in value]
+        except (TypeError, ValueError):
+            corners = []
+        if len(corners) < 2 or not all(part.ndim == 1 for part in corners):
+            msg = f"saved holds no lists of numbers in the place of {name}"
+            raise InvalidInput(msg)
+        return corners
+
+
+def _corners(score: np.ndarray, hit: np.ndarray, frequency: np.ndarray) -> tuple[Any, Any]:
+    """First and last score of each block, with its frequency."""
+    order = np.argsort(score, kind="stable")
+    score, weight = score[order], frequency[order]
+    value = hit[order].astype(float)
+    ties = np.flatnonzero(np.diff(score, prepend=-1.0) > 0)
+    weight_tie = np.add.reduceat(weight, ties)
+    value_tie = np.add.reduceat(weight * value, ties) / weight_tie
+    starts = _pooled(value_tie, weight_tie)
+    mass = np.add.reduceat(weight_tie, starts)
+    mean = np.add.reduceat(weight_tie * score[ties], starts) / mass
+    found = np.add.reduceat(weight_tie * value_tie, starts) / mass
+    found = (mass * found + PSEUDO_ROWS * mean) / (mass + PSEUDO_ROWS)
+    again = _pooled(found, mass)  # the pseudo-rows may have turned the order of neighbours
+    mass_again = np.add.reduceat(mass, again)
+    found = np.add.reduceat(mass * found, again) / mass_again
+    starts = starts[again]
+    last = np.append(starts[1:], len(ties)) - 1
+    x = np.stack([score[ties][starts], score[ties][last]], axis=1).ravel()
+    y = np.repeat(found, 2)
+    kept = np.append(np.diff(x) > 0, True)  # a block of one score is one corner
+    return x[kept], y[kept]
+
+
+def _pooled(value: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """First index of each block of the increasing least-squares fit (pool adjacent violators)."""
+    starts: list[int] = []
+    means: list[float] = []
+    masses: list[float] = []
+    for k in range(len(value)):
+        start, mean, mass = k, float(value[k]), float(weight[k])
+        while means and means[-1] >= mean:
+            other, other_mass = means.pop(), masses.pop()
+            start = starts.pop()
+            mean = (mean * mass + other * other_mass) / (mass + other_mass)
+            mass += other_mass
+        starts.append(start)
+        means.append(mean)
+        masses.append(mass)
+    return np.array(starts)

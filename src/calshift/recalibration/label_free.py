@@ -1,0 +1,60 @@
+"""The temperature of least label-free calibration error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calshift.errors import InvalidInput
+from calshift.predictions import Predictions
+from calshift.recalibrator import Recalibrator
+from calshift.reweighting import asked_weights, filled, fitted_slope, weighted
+from calshift.temperature_search import least_error_slope
+from calshift.tempering import tempered
+
+
+class LabelFreeTemperatureScaling(Recalibrator):
+    """softmax(log p / T), with the T of least `target_calibration_error`.
+
+    The criterion is the debiased classwise error, near the T of largest likelihood. It is what
+    LaSCal does with the paper's estimator.
+
+    Parameters
+    ----------
+    weights : class weights for `fit`, where it is not given any
+
+    Attributes
+    ----------
+    temperature_ : T
+    class_weights_ : (K,) the weights that the error was estimated with
+    """
+
+    keeps_ranking = True
+    _learned = ("temperature_", "class_weights_")
+    temperature_: float
+    class_weights_: np.ndarray
+
+    def __init__(self, weights: Any = None) -> None:
+        self.weights = weights
+
+    def _learn(
+        self, source: Predictions, target: Predictions | None, weights: Any
+    ) -> dict[str, Any]:
+        if target is None:
+            msg = "LabelFreeTemperatureScaling needs a p_target, whose error it makes small"
+            raise InvalidInput(msg)
+        found = asked_weights(weights, source, target)
+        assert found is not None  # with a target there are weights
+        start = fitted_slope(weighted(_some(source), found))
+        slope = least_error_slope(source, target, found.values, start)
+        return {"temperature_": 1 / slope, "class_weights_": filled(found)}
+
+    def _mend(self, p: np.ndarray) -> np.ndarray:
+        return tempered(p, 1 / self.temperature_)
+
+
+def _some(source: Predictions) -> Predictions:
+    """Enough rows for a start, evenly spaced."""
+    step = max(1, len(source) // 3000)
+    return source.taken(np.arange(0, len(source), step))

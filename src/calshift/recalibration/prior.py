@@ -1,0 +1,57 @@
+"""Bayes' correction of the class shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calshift.errors import InvalidInput
+from calshift.predictions import Predictions
+from calshift.recalibrator import Recalibrator
+from calshift.reweighting import asked_weights, filled
+from calshift.tempering import reweighted
+
+PRIOR_METHOD = "map"  # em-bcts can find a weight of 0, after which a class is impossible
+
+
+class PriorCorrection(Recalibrator):
+    """p_y w_y / sum_c p_c w_c: Bayes' rule for another mix of classes.
+
+    Right where the probabilities are right for the source; calibrate first where they are not, as
+    in ``Chain([VectorScaling(), PriorCorrection()])``. A class that the source lacks has no weight
+    and takes the mean of the others.
+
+    Parameters
+    ----------
+    weights : class weights for `fit`, where it is not given any; estimated ones are those of "map"
+
+    Attributes
+    ----------
+    class_weights_ : (K,) w
+
+    Examples
+    --------
+    >>> import calshift
+    >>> corrected = calshift.PriorCorrection().fit([[0.8, 0.2], [0.3, 0.7]], [0, 1], weights=[1, 3])
+    >>> corrected.transform([[0.6, 0.4]]).round(3)
+    array([[0.333, 0.667]])
+    """
+
+    _learned = ("class_weights_",)
+    class_weights_: np.ndarray
+
+    def __init__(self, weights: Any = None) -> None:
+        self.weights = weights
+
+    def _learn(
+        self, source: Predictions, target: Predictions | None, weights: Any
+    ) -> dict[str, Any]:
+        found = asked_weights(weights, source, target, PRIOR_METHOD)
+        if found is None:
+            msg = "PriorCorrection needs a p_target, or weights: without them nothing has changed"
+            raise InvalidInput(msg)
+        return {"class_weights_": filled(found)}
+
+    def _mend(self, p: np.ndarray) -> np.ndarray:
+        return reweighted(p, self.class_weights_)

@@ -1,0 +1,117 @@
+"""Temperature, bias-corrected temperature and vector scaling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calshift.predictions import Predictions
+from calshift.recalibrator import Recalibrator
+from calshift.reweighting import SLOPES, asked_weights, fitted_slope, fitted_to, weighted
+from calshift.tempering import tempered
+
+
+class TemperatureScaling(Recalibrator):
+    """softmax(log p / T), T of largest likelihood of the source's labels.
+
+    With a target or weights each label counts with the weight of its class.
+
+    Parameters
+    ----------
+    weights : class weights for `fit`, where it is not given any
+
+    Attributes
+    ----------
+    temperature_ : T, above 1 for an overconfident model
+
+    Examples
+    --------
+    >>> import calshift
+    >>> model = calshift.simulate.GaussianSimulation(temperature=0.5)
+    >>> p, y = model.source(4000, rng=0)
+    >>> mended = calshift.TemperatureScaling().fit(p, y)
+    >>> round(float(mended.temperature_), 1)
+    2.0
+    """
+
+    keeps_ranking = True
+    _learned = ("temperature_",)
+    temperature_: float
+
+    def __init__(self, weights: Any = None) -> None:
+        self.weights = weights
+
+    def _learn(
+        self, source: Predictions, target: Predictions | None, weights: Any
+    ) -> dict[str, Any]:
+        slope = fitted_slope(weighted(source, asked_weights(weights, source, target)))
+        return {"temperature_": 1 / slope}
+
+    def _mend(self, p: np.ndarray) -> np.ndarray:
+        return tempered(p, 1 / self.temperature_)
+
+
+class BiasCorrectedTemperatureScaling(Recalibrator):
+    """softmax(log p / T + b) with a bias for every class.
+
+    Biases vary around a multiple of the log class shares as far as the evidence goes.
+
+    Parameters
+    ----------
+    weights : class weights for `fit`, where it is not given any
+
+    Attributes
+    ----------
+    temperature_ : T
+    biases_ : (K,) b
+    """
+
+    _learned = ("temperature_", "biases_")
+    temperature_: float
+    biases_: np.ndarray
+
+    def __init__(self, weights: Any = None) -> None:
+        self.weights = weights
+
+    def _learn(
+        self, source: Predictions, target: Predictions | None, weights: Any
+    ) -> dict[str, Any]:
+        found = fitted_to("bcts", weighted(source, asked_weights(weights, source, target)))
+        slope = float(np.clip(found.slope[0], *SLOPES))
+        return {"temperature_": 1 / slope, "biases_": np.array(found.bias)}
+
+    def _mend(self, p: np.ndarray) -> np.ndarray:
+        return tempered(p, 1 / self.temperature_, self.biases_)
+
+
+class VectorScaling(Recalibrator):
+    """softmax(a log p + b) with a slope and a bias for every class.
+
+    Slopes vary around a common one, biases around a multiple of the log class shares, as far as
+    the evidence goes.
+
+    Parameters
+    ----------
+    weights : class weights for `fit`, where it is not given any
+
+    Attributes
+    ----------
+    slopes_, biases_ : (K,) a and b
+    """
+
+    _learned = ("slopes_", "biases_")
+    slopes_: np.ndarray
+    biases_: np.ndarray
+
+    def __init__(self, weights: Any = None) -> None:
+        self.weights = weights
+
+    def _learn(
+        self, source: Predictions, target: Predictions | None, weights: Any
+    ) -> dict[str, Any]:
+        found = fitted_to("vs", weighted(source, asked_weights(weights, source, target)))
+        return {"slopes_": np.array(found.slope), "biases_": np.array(found.bias)}
+
+    def _mend(self, p: np.ndarray) -> np.ndarray:
+        return tempered(p, self.slopes_, self.biases_)

@@ -1,0 +1,69 @@
+"""Vector scaling and the target's mix in one: the default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calshift.engines import Arrays
+from calshift.penalised import Maximum
+from calshift.predictions import Predictions
+from calshift.recalibrator import Recalibrator
+from calshift.reweighting import asked_weights, counted_classes, filled, fitted_to
+from calshift.shifting import MOST_SLOPES, ShiftedScaling, fit_shifted
+from calshift.tempering import reweighted, tempered
+
+
+class ShiftScaling(Recalibrator):
+    """softmax(a log p + b) of the source, carried to the target by class weights w.
+
+    Slopes, biases and weights are fitted together to the labels of the source and to what tells
+    the rows of both samples apart. A prior draws the weights to a power of the class shares, and
+    the whole map to a temperature, as far as the data allow; so it loses little where a temperature
+    is all that is needed, and where classes have few rows.
+    With weights given, it is vector scaling on the source followed by `PriorCorrection`.
+
+    Parameters
+    ----------
+    weights : class weights for `fit`, where it is not given any
+
+    Attributes
+    ----------
+    slopes_ : (K,) a, or (1,) above 200 classes
+    biases_, class_weights_ : (K,) b and w
+    """
+
+    _learned = ("slopes_", "biases_", "class_weights_")
+    slopes_: np.ndarray
+    biases_: np.ndarray
+    class_weights_: np.ndarray
+    _start: tuple[ShiftedScaling, Maximum] | None = None  # a fit to similar rows
+    _found: tuple[ShiftedScaling, Maximum] | None = None
+
+    def __init__(self, weights: Any = None) -> None:
+        self.weights = weights
+
+    def _learn(
+        self, source: Predictions, target: Predictions | None, weights: Any
+    ) -> dict[str, Any]:
+        if target is None or weights is not None:
+            given = asked_weights(weights, source, target)
+            kind = "vs" if source.n_classes <= MOST_SLOPES else "bcts"
+            scaling = fitted_to(kind, source)
+            w = np.ones(source.n_classes) if given is None else filled(given)
+        else:
+            blocks = Arrays.in_blocks(source), Arrays.in_blocks(target)
+            self._found = fit_shifted(*blocks, counted_classes(source), self._start)
+            scaling, w = self._found[0].scaling, np.exp(self._found[0].shift)
+        return {
+            "slopes_": np.array(scaling.slope),
+            "biases_": np.array(scaling.bias),
+            "class_weights_": w,
+        }
+
+    def _start_like(self, other: Recalibrator) -> None:
+        self._start = other._found if isinstance(other, ShiftScaling) else None
+
+    def _mend(self, p: np.ndarray) -> np.ndarray:
+        return reweighted(tempered(p, self.slopes_, self.biases_), self.class_weights_)

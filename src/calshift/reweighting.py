@@ -1,0 +1,79 @@
+"""The source as the target's mix would have it, and scalings fitted to it.
+
+docs/mathematics.md section 11.
+"""
+
+from __future__ import annotations
+
+import warnings as python_warnings
+from typing import Any
+
+import numpy as np
+
+from calshift.calibrators import Scaling
+from calshift.engines import Arrays
+from calshift.errors import InvalidInput, UnreliableWeights
+from calshift.predictions import Predictions
+from calshift.results import ClassWeights
+from calshift.scaling import fit_scaling
+from calshift.weights import DEFAULT, class_weights_of, given_weights
+
+HALF_A_ROW = 0.5  # what a class counts as that the source lacks
+SLOPES = (0.01, 100.0)  # 1 / temperature; a model that is wrong on purpose is not turned round
+
+
+def asked_weights(
+    weights: Any, source: Predictions, target: Predictions | None, default: str = DEFAULT
+) -> ClassWeights | None:
+    """The class weights meant: given, estimated, or None where nothing tells them."""
+    if weights is None and target is None:
+        return None
+    if target is None:
+        return given_weights(weights, source.class_counts, None, source.classes)
+    found = class_weights_of(default if weights is None else weights, source, target)
+    for note in found.warnings:
+        python_warnings.warn(note, UnreliableWeights, stacklevel=4)
+    return found
+
+
+def filled(weights: ClassWeights) -> np.ndarray:
+    """(K,) weights; a class that the source lacks has the mean one of the target, in logarithms.
+
+    So it departs from the model's probability as the target's classes do on average.
+    """
+    w, q = np.array(weights.values, dtype=float), weights.prior_target
+    known = w > 0  # NaN is not
+    if np.isnan(w).any():
+        mean = np.average(np.log(w[known]), weights=np.maximum(q[known], 1e-12))
+        w[np.isnan(w)] = np.exp(mean)
+    return w
+
+
+def weighted(source: Predictions, weights: ClassWeights | None) -> Predictions:
+    """The source with rows counted by the weight of their class, in all what they are worth.
+
+    That is (sum w)^2 / sum w^2 rows, so that a prior sees how little many unequal rows say.
+    """
+    if weights is None:
+        return source
+    w = np.nan_to_num(weights.values)[source.labels] * source.frequency
+    if not w.any():
+        msg = "weights must leave at least one source row a weight above 0"
+        raise InvalidInput(msg)
+    square = float(w @ (w / np.maximum(source.frequency, 1e-300)))
+    return source.counted(w * (w.sum() / square))
+
+
+def counted_classes(source: Predictions) -> np.ndarray:
+    """(K,) rows of each class, half a one where there is none."""
+    return np.asarray(np.maximum(source.class_counts, HALF_A_ROW))
+
+
+def fitted_to(kind: str, source: Predictions) -> Scaling:
+    """The calibrator of all classes, also of those that the source lacks."""
+    return fit_scaling(kind, Arrays.in_blocks(source), counted_classes(source))
+
+
+def fitted_slope(source: Predictions) -> float:
+    """1 / T of largest likelihood."""
+    return float(np.clip(fitted_to("ts", source).slope[0], *SLOPES))
