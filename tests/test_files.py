@@ -149,7 +149,7 @@ def test_float32_stays_what_it_is(tmp_path):
 def test_rows_of_many_batches_keep_their_order(tmp_path, monkeypatch):
     monkeypatch.setattr("calshift.formats.arrow.BATCH", 7)
     monkeypatch.setattr("calshift.formats.arrays.BATCH", 7)
-    monkeypatch.setattr("calshift.formats.arrow.JSON_BLOCK", 1000)
+    monkeypatch.setattr("calshift.formats.text.JSON_BLOCK", 1000)
     for ending in ("parquet", "jsonl", "npz"):
         columns = table(P_SOURCE, Y_SOURCE.tolist())
         path = write(tmp_path / f"s.{ending}", columns)

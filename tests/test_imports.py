@@ -81,6 +81,7 @@ ORDER = (
     "columns",
     "values",
     "opening",
+    "arrow_columns",
     "formats",
     "files",
     "written_weights",

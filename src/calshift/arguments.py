@@ -48,10 +48,7 @@ debug_option = click.option(
     "--debug", is_flag=True, expose_value=False, help="Show where an error came from."
 )
 
-file_options = together(
-    click.argument("source", type=click.Path()),
-    click.argument("target", type=click.Path()),
-    click.option("--label", metavar="COLUMN", help="Labels of the source; for .npy a second file."),
+column_options = together(
     click.option(
         "--columns",
         metavar="NAMES",
@@ -61,15 +58,33 @@ file_options = together(
     click.option("--logits", is_flag=True, help="The columns hold logits or log-probabilities."),
 )
 
-estimate_options = together(
-    click.option(
+file_options = together(
+    click.argument("source", type=click.Path()),
+    click.argument("target", type=click.Path()),
+    click.option("--label", metavar="COLUMN", help="Labels of the source; for .npy a second file."),
+    column_options,
+)
+
+
+def weights_option(default: str | None, about: str = "") -> Callable[[Command], Command]:
+    """Class weights, by a method or known."""
+    return click.option(
         "--weights",
-        default=DEFAULT,
-        show_default=True,
+        default=default,
+        show_default=default is not None,
         metavar="METHOD",
         help=f"How the new mix of classes is found: {', '.join(METHODS)}; or known weights as "
-        "'0.5,1.5', or a file of `calshift weights --json`.",
-    ),
+        f"'0.5,1.5', or a file of `calshift weights --json`.{about}",
+    )
+
+
+seed_option = click.option("--seed", default=0, show_default=True, help="Of all that is drawn.")
+no_check_option = click.option(
+    "--no-check", is_flag=True, help="Do not test that only the mix changed."
+)
+
+estimate_options = together(
+    weights_option(DEFAULT),
     click.option("--kind", type=click.Choice(KINDS), help="Of error.  [default: classwise]"),
     click.option("--norm", default=2.0, show_default=True, help="p of the error; 1 is the ECE."),
     _choice("--estimator", ESTIMATORS),
@@ -80,8 +95,8 @@ estimate_options = together(
     ),
     click.option("--draws", default=500, show_default=True, help="Of the bootstrap."),
     click.option("--jobs", default=1, show_default=True, help="Processes of the bootstrap."),
-    click.option("--seed", default=0, show_default=True, help="Of all that is drawn."),
-    click.option("--no-check", is_flag=True, help="Do not test that only the mix changed."),
+    seed_option,
+    no_check_option,
 )  # fmt: skip
 
 gate_options = together(

@@ -60,6 +60,16 @@ class PredictionFile:
             )
             start += len(p)
 
+    def rewritten(self, p: np.ndarray) -> bytes:
+        """The whole file again with these probabilities, (n, K) or (n,), in the order read."""
+        if p.ndim == 2 and self.order is not None:
+            p = p[:, np.argsort(self.order)]
+        values = _to_logits(p) if self.logits else p
+        columns = self.columns.probabilities
+        if len(columns) == 1:
+            return self.form.rewritten({columns[0]: values})
+        return self.form.rewritten(dict(zip(columns, values.T, strict=True)))
+
     def _ordered(self, p: np.ndarray) -> np.ndarray:
         return p if self.order is None or p.ndim == 1 else p[:, self.order]
 
@@ -69,11 +79,15 @@ class PredictionFile:
 
 @dataclass(frozen=True)
 class Pair:
-    """Source and target as Predictions of the same classes, and the target's times if asked."""
+    """Source and target as Predictions of the same classes, and the target's times if asked.
+
+    ``file`` is the target's, to write it again with other probabilities.
+    """
 
     source: Predictions
     target: Predictions
     time: np.ndarray | None
+    file: PredictionFile
 
 
 def open_predictions(path: str | Path, role: str, asked: Asked) -> PredictionFile:
@@ -95,9 +109,7 @@ def read_pair(source: str | Path, target: str | Path, asked: Asked | None = None
     before = open_predictions(source, "source", replace(asked, labelled=True, time=None))
     after = _matched(before, open_predictions(target, "target", replace(asked, labelled=False)))
     first, second = _gathered(before), _gathered(after)
-    classes = before.classes or after.classes
-    if classes is not None and first.p.ndim == 1 and len(classes) == 1:
-        classes = ("0" if classes[0] == "1" else f"not {classes[0]}", classes[0])
+    classes = _both_named(before.classes or after.classes, first.p)
     y = coded_labels(first.y, classes, f"{source}, column {before.columns.label!r}")
     with named(source, before.columns):
         where = f"{source}, column {before.columns.label!r}"
@@ -113,7 +125,31 @@ def read_pair(source: str | Path, target: str | Path, asked: Asked | None = None
         raise InvalidInput(msg)
     with named(source):
         check_pair(*read)
-    return Pair(*read, second.time)
+    return Pair(*read, second.time, after)
+
+
+def read_target(
+    path: str | Path, asked: Asked, classes: tuple[str, ...] | None
+) -> tuple[Predictions, PredictionFile]:
+    """A file without labels alone, its classes put into this order by their names."""
+    file = open_predictions(path, "target", asked)
+    p = _gathered(file).p
+    names = _both_named(file.classes, p)
+    if classes is not None and names is not None:
+        if set(names) != set(classes):
+            msg = f"{path} must have the classes {listed(classes)}; it has {listed(names)}"
+            raise InvalidInput(msg)
+        file = replace(file, order=tuple(names.index(name) for name in classes))
+        p = file._ordered(p)
+    with named(path, file.columns):
+        return named_predictions(p, None, classes or names, str(path), str(path)), file
+
+
+def _both_named(classes: tuple[str, ...] | None, p: np.ndarray) -> tuple[str, ...] | None:
+    """Names of two classes where one column of scores names the second."""
+    if classes is None or p.ndim == 2 or len(classes) != 1:
+        return classes
+    return ("0" if classes[0] == "1" else f"not {classes[0]}", classes[0])
 
 
 @contextmanager
@@ -174,3 +210,11 @@ def _from_logits(z: np.ndarray) -> np.ndarray:
     if z.ndim == 2:
         return softmax(z)
     return np.ascontiguousarray(softmax(np.stack([np.zeros_like(z), z], axis=1))[:, 1])
+
+
+def _to_logits(p: np.ndarray) -> np.ndarray:
+    """What `_from_logits` reads as p: logarithms, or log-odds of one column."""
+    least = np.finfo(float).tiny
+    if p.ndim == 2:
+        return np.asarray(np.log(np.maximum(p, least)))
+    return np.asarray(np.log(np.maximum(p, least)) - np.log(np.maximum(1 - p, least)))

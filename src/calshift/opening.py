@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from calshift.errors import InvalidInput
 
 BATCH = 65_536  # rows
@@ -23,6 +25,9 @@ class Format(Protocol):
 
     def batches(self, numbers: Iterable[str], others: Iterable[str]) -> Iterator[Batch]:
         """Columns as arrow arrays or numpy arrays; ``numbers`` are to be read as such."""
+
+    def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:
+        """The whole file again with other numbers in some columns: (n,), or (n, K) for lists."""
 
 
 def check_file(path: Path) -> None:
@@ -66,3 +71,10 @@ def _bad_archive() -> type[Exception]:
 def shortened(text: str) -> str:
     """Of a length that fits into a message."""
     return text if len(text) <= 160 else text[:157] + "..."
+
+
+def check_rows(path: Path, found: int, wanted: int) -> None:
+    """What is written again must have the rows that were read."""
+    if found != wanted:
+        msg = f"{path} has {found} rows now and had {wanted} before: it changed while it was read"
+        raise InvalidInput(msg)

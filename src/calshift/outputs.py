@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,12 +22,14 @@ from calshift.report import (
     prometheus,
     text,
     wrapped_verdict,
+    write_content,
     write_whole,
 )
 
 FACES: dict[str, Callable[[dict[str, Any]], str]] = {
     "report": page, "json": as_json, "markdown": markdown, "prometheus": prometheus,
 }  # fmt: skip
+PACKED = ("gz", "bz2", "zst")
 COLOURS = {"fine": "green", "breached": "red", "untrusted": "yellow"}
 
 output_options = together(
@@ -59,6 +62,15 @@ def check_outputs(
         check_writable(path)
 
 
+def check_same_ending(output: str, read: str) -> None:
+    """A file that is written again has the format of the one that was read."""
+    endings = [Path(path).name.lower().partition(".")[2].split(".")[-2:] for path in (output, read)]
+    last = [parts if parts[-1] in PACKED else parts[-1:] for parts in endings]
+    if output != "-" and last[0] != last[1]:
+        msg = f"{output} must end in .{'.'.join(last[1])}: it is {read} again, mended"
+        raise InvalidInput(msg)
+
+
 def deliver(report: dict[str, Any], options: dict[str, Any]) -> None:
     """Files first, then the terminal: verdict, then the table."""
     ready = {name: FACES[name](report) for name in FACES if options[name] is not None}
@@ -78,6 +90,16 @@ def put(path: str, content: str) -> None:
         say(content, False, end=False)
     else:
         write_whole(path, content)
+
+
+def put_bytes(path: str, content: bytes) -> None:
+    """The same for a file that is not text."""
+    if path != "-":
+        write_content(path, content)
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
 
 
 def say(message: str, aside: bool = False, end: bool = True) -> None:

@@ -80,7 +80,8 @@ class Recalibrator:
         """Mended probabilities, each row by itself; a `Predictions` comes back as one."""
         given = as_predictions(p, labelled=False)
         self._check_classes(given)
-        mended = self._mend(given.matrix.astype(float))
+        # one layout, so that a row's sums do not depend on how the others lie in memory
+        mended = self._mend(np.array(given.matrix, dtype=float, order="C"))
         mended = mended[:, 1] if given.p.ndim == 1 else mended
         mended = mended.astype(given.p.dtype, copy=False)
         if not isinstance(p, Predictions):

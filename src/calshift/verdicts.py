@@ -82,7 +82,7 @@ def verdict(result: CalibrationErrorResult, gate: Gate) -> str:
             f"The estimate, {_error(result, gate)}, may be plainly wrong."
         )
     found = f"{gist(result, gate)} on the target: its error is {_error(result, gate)}"
-    return f"{found}{_beside_source(result, gate)}.{_beside_limit(result, gate)}"
+    return f"{found}{_beside_source(result, gate)}.{beside_limit(result, gate)}"
 
 
 def gist(result: CalibrationErrorResult, gate: Gate) -> str:
@@ -121,7 +121,8 @@ def _beside_source(result: CalibrationErrorResult, gate: Gate) -> str:
     return f", less than {before}" if high < 0 else f", not clearly different from {before}"
 
 
-def _beside_limit(result: CalibrationErrorResult, gate: Gate) -> str:
+def beside_limit(result: CalibrationErrorResult, gate: Gate) -> str:
+    """A sentence on the largest error allowed, with a space before it; nothing without a limit."""
     limit, place = gate.max_error, gate.place(result)
     if place is None:
         return ""
@@ -167,8 +168,8 @@ def _by_size(result: CalibrationErrorResult, gate: Gate) -> Iterator[str]:
         yield "Nothing calls for a change: the error is within the limit. Run it again on new rows."
     elif low > 0:
         yield (
-            "Do not act on the probabilities as they stand: refit the calibration with source rows "
-            "weighted by the class weights, or choose thresholds with the error in mind."
+            "Do not act on the probabilities as they stand: mend them (`calshift recalibrate`, or "
+            "calshift.recalibrate in Python), or choose thresholds with the error in mind."
         )
     else:
         yield f"Nothing calls for a change yet; errors up to {high:.2g} are not excluded."

@@ -6,9 +6,11 @@ import click
 
 from calshift import __version__
 from calshift.arguments import debug_option
+from calshift.commands.apply import apply
 from calshift.commands.check import check
 from calshift.commands.demo import demo
 from calshift.commands.monitor import monitor
+from calshift.commands.recalibrate import recalibrate
 from calshift.commands.weights import weights
 
 EXIT = """\b
@@ -32,5 +34,5 @@ def run(context: click.Context) -> int:
     return 0
 
 
-for _command in (demo, check, weights, monitor):
+for _command in (demo, check, weights, recalibrate, apply, monitor):
     run.add_command(_command)

@@ -10,7 +10,8 @@ from typing import Any
 
 from calshift.errors import InvalidInput
 from calshift.formats.arrays import npy, npz
-from calshift.formats.arrow import Csv, Ipc, JsonLines, Parquet
+from calshift.formats.arrow import Ipc, Parquet
+from calshift.formats.text import Csv, JsonLines
 from calshift.opening import Format, check_file, readable
 
 FORMATS: dict[str, Any] = {

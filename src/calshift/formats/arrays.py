@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,27 @@ class Arrays:
             raise InvalidInput(msg)
         for start in range(0, max(rows.values()), BATCH):
             yield {name: self.arrays[name][start : start + BATCH] for name in wanted}
+
+    def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:
+        """The same file with other numbers in some of its arrays."""
+        written = io.BytesIO()
+        cast = {name: _like(self.arrays[name], values) for name, values in numbers.items()}
+        if self.path.suffix.lower() == ".npy":
+            np.save(written, next(iter(cast.values())))
+            return written.getvalue()
+        real = {short: long for long, short in self.renamed.items()}
+        with np.load(self.path, allow_pickle=False) as archive:
+            whole = {name: np.asarray(archive[name]) for name in archive.files}
+        for name, values in cast.items():
+            whole[name if name in whole else real[name]] = values
+        np.savez_compressed(written, **whole)  # type: ignore[arg-type]
+        return written.getvalue()
+
+
+def _like(array: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Of the kind that was there; half a float is too coarse for rows that sum to 1."""
+    kind = array.dtype if array.dtype in (np.float32, np.float64) else np.dtype(float)
+    return values.astype(np.float32 if array.dtype == np.float16 else kind)
 
 
 def _plain(archive: Any, name: str, path: Path) -> np.ndarray:

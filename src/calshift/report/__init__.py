@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from calshift.errors import InvalidInput
+from calshift.report import mending as _mending
 from calshift.report import page as _page
 from calshift.report import series as _series
 from calshift.report.figures import diagram
@@ -20,8 +21,14 @@ from calshift.report.summary import (
     weights_dict,
 )
 from calshift.report.text import text, wrapped_verdict
-from calshift.report.writing import check_drawable, check_writable, write_figure, write_whole
-from calshift.results import CalibrationErrorResult, MonitoringResult
+from calshift.report.writing import (
+    check_drawable,
+    check_writable,
+    write_content,
+    write_figure,
+    write_whole,
+)
+from calshift.results import CalibrationErrorResult, MonitoringResult, RecalibrationResult
 from calshift.verdicts import Gate
 
 __all__ = [
@@ -34,10 +41,12 @@ __all__ = [
     "monitoring_dict",
     "page",
     "prometheus",
+    "recalibration_dict",
     "summary",
     "text",
     "weights_dict",
     "wrapped_verdict",
+    "write_content",
     "write_figure",
     "write_report",
     "write_whole",
@@ -97,15 +106,35 @@ def monitoring_dict(
     drawn: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A monitored series as a plain dict; ``alert``: whether any or the last window decides."""
-    about = {
+    settings = {**settings_dict(found.results[-1]), **(drawn or {})}
+    return _series.monitoring_dict(found, gate, alert, _about(settings, inputs, command))
+
+
+def recalibration_dict(
+    found: RecalibrationResult,
+    gate: Gate,
+    *,
+    inputs: dict[str, Any] | None = None,
+    command: str | None = None,
+    seed: int | None = None,
+) -> dict[str, Any]:
+    """A recalibration as a plain dict."""
+    settings = {**settings_dict(found.before), "seed": seed}
+    return _mending.recalibration_dict(found, gate, _about(settings, inputs, command))
+
+
+def _about(
+    settings: dict[str, Any], inputs: dict[str, Any] | None, command: str | None
+) -> dict[str, Any]:
+    """Where a dict comes from."""
+    return {
         "schema_version": SCHEMA_VERSION,
         "created": now(),
-        "settings": {**settings_dict(found.results[-1]), **(drawn or {})},
+        "settings": settings,
         "inputs": inputs,
         "command": command,
         "versions": versions(),
     }
-    return _series.monitoring_dict(found, gate, alert, about)
 
 
 def fragment(result: CalibrationErrorResult) -> str:

@@ -33,7 +33,7 @@ def check_writable(path: str | Path) -> None:
 
 def write_whole(path: str | Path, content: str) -> None:
     """Write text beside the place and move it there in one step: nobody sees half a file."""
-    _written(Path(path), content.encode("utf-8", "backslashreplace"))
+    write_content(path, content.encode("utf-8", "backslashreplace"))
 
 
 def check_drawable(path: str | Path) -> None:
@@ -51,10 +51,12 @@ def write_figure(path: str | Path, figure: Any) -> None:
     check_drawable(path)
     drawn = io.BytesIO()
     figure.savefig(drawn, format=Path(path).suffix.lower().removeprefix("."), dpi=150)
-    _written(Path(path), drawn.getvalue())
+    write_content(path, drawn.getvalue())
 
 
-def _written(path: Path, content: bytes) -> None:
+def write_content(path: str | Path, content: bytes) -> None:
+    """The same for bytes."""
+    path = Path(path)
     check_writable(path)
     try:
         if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced

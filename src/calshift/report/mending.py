@@ -1,0 +1,58 @@
+"""A recalibration as one plain dict; its keys are promised by schemas/recalibration.json."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calshift.results import RecalibrationResult
+from calshift.verdicts import EXIT_CODES, Gate, beside_limit
+
+WORDS = {
+    "Better": "falls from {before} to {after}",
+    "Worse": "rises from {before} to {after}: keep the probabilities as they were",
+    "No clear change": "is {before} before and {after} after",
+}
+
+
+def recalibration_dict(
+    found: RecalibrationResult, gate: Gate, about: dict[str, Any]
+) -> dict[str, Any]:
+    """What was found, what it comes to, and where it comes from."""
+    status = gate.status(found.after) if found.trusted else "untrusted"
+    return {
+        "schema": "calshift-recalibration",
+        "status": status,
+        "exit_code": EXIT_CODES[status],
+        "verdict": _verdict(found, gate),
+        "notes": _notes(found),
+        "level": gate.level,
+        "max_error": gate.max_error,
+        "gate": gate.side,
+        **found.to_dict(gate.level),
+        **about,
+    }
+
+
+def _verdict(found: RecalibrationResult, gate: Gate) -> str:
+    low, high = found.after.confidence_interval(gate.level, root=True)
+    roots = {
+        "before": f"{found.before.root:.4f}",
+        "after": f"{found.after.root:.4f} ({low:.4f} to {high:.4f})",
+    }
+    if not found.trusted:
+        return (
+            f"No answer to rely on: {found.warnings[0]}. The mended probabilities may be worse "
+            f"than the model's own (error {roots['before']} before, {roots['after']} after)."
+        )
+    gist = found.gist(gate.level)
+    words = WORDS[gist].format(**roots)
+    return f"{gist}: the error on the target {words}.{beside_limit(found.after, gate)}"
+
+
+def _notes(found: RecalibrationResult) -> list[str]:
+    kept = "keeps" if found.recalibrator.keeps_ranking else "may change"
+    return [
+        f"{found.recalibrator!r} {kept} which class is the most probable one.",
+        f"The error after is of rows mended by fits to other rows, {found.folds} parts in turn.",
+        *(f"! {note}" for note in found.warnings),
+    ]
