@@ -45,7 +45,7 @@ def replaced(table: Any, numbers: dict[str, np.ndarray], path: Path) -> Any:
         place = table.schema.get_field_index(name)
         field = table.schema.field(place)
         made = column_of(values, field.type)
-        table = table.setcolumn_of(place, field.with_type(made.type), made)
+        table = table.set_column(place, field.with_type(made.type), made)
     return table
 
 

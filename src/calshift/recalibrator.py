@@ -125,9 +125,12 @@ class Recalibrator:
             "name": type(self).__name__,
             "n_classes": self.n_classes_,
             "classes": names,
-            "parameters": {name: plain_value(value) for name, value in self.get_params().items()},
+            "parameters": self._plain_parameters(),
             "learned": {name: plain_value(getattr(self, name)) for name in self._learned},
         }
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        return {name: plain_value(value) for name, value in self.get_params(deep=False).items()}
 
     @classmethod
     def from_dict(cls: type[Self], saved: Any) -> Self:

@@ -9,6 +9,7 @@ import click
 from calshift import data
 from calshift.api import calibration_error, target_calibration_error
 from calshift.arguments import command_line, debug_option
+from calshift.mending import recalibrate
 from calshift.outputs import check_outputs, deliver, quietly, say
 from calshift.report import check_writable, summary, write_whole
 from calshift.verdicts import Gate
@@ -47,9 +48,19 @@ def demo(report: str, files: str | None) -> int:
         f"\nAnd with the target's labels? {truth.root:.4f} ({low:.4f} to {high:.4f}). "
         f"Without them: {result.root:.4f}."
     )
+    with quietly():
+        mended = recalibrate(source, None, target.unlabelled(), check=False)
+    low, high = mended.after.confidence_interval(root=True)
+    known = calibration_error(mended.probabilities, target.labels, interval=None)
+    say(
+        f"Mended, without them: {mended.after.root:.4f} ({low:.4f} to {high:.4f}). "
+        f"And with them: {known.root:.4f}."
+    )
     for place, sample in zip(places.values(), (source, target.unlabelled()), strict=False):
         write_whole(place, data.as_csv(sample))
     if places:
-        say(f"Now try: calshift check {' '.join(places.values())}")
+        pair = " ".join(places.values())
+        say(f"Now try: calshift check {pair}")
+        say(f"and: calshift recalibrate {pair} -o {files}/mended.csv")
     say(f"The report: {report}")
     return int(shown["exit_code"])

@@ -63,6 +63,9 @@ class Chain(Recalibrator):
             raise InvalidInput(msg)
         return steps
 
+    def _plain_parameters(self) -> dict[str, Any]:
+        return {}  # its steps are told by what they learned
+
     def _revived(self, name: str, value: Any) -> Any:
         return [Recalibrator.from_dict(step) for step in value]
 

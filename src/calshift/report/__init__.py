@@ -14,6 +14,7 @@ from calshift.report.markdown import markdown
 from calshift.report.prometheus import prometheus
 from calshift.report.summary import (
     SCHEMA_VERSION,
+    error_dict,
     now,
     settings_dict,
     summary,
@@ -120,7 +121,12 @@ def recalibration_dict(
 ) -> dict[str, Any]:
     """A recalibration as a plain dict."""
     settings = {**settings_dict(found.before), "seed": seed}
-    return _mending.recalibration_dict(found, gate, _about(settings, inputs, command))
+    errors = {
+        name: error_dict(one, gate.level)
+        for name, one in (("before", found.before), ("after", found.after))
+    }
+    about = _about(settings, inputs, command)
+    return _mending.recalibration_dict(found, gate, {**errors, **about})
 
 
 def _about(

@@ -17,7 +17,10 @@ WORDS = {
 def recalibration_dict(
     found: RecalibrationResult, gate: Gate, about: dict[str, Any]
 ) -> dict[str, Any]:
-    """What was found, what it comes to, and where it comes from."""
+    """What was found and what it comes to.
+
+    ``about`` has the errors before and after as dicts, and tells where it all comes from.
+    """
     status = gate.status(found.after) if found.trusted else "untrusted"
     return {
         "schema": "calshift-recalibration",

@@ -1,0 +1,317 @@
+"""Mending files: the same file again, other numbers in its probabilities, and nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import calshift
+from calshift.cli import status
+from calshift.columns import Asked
+from calshift.files import read_pair
+from tests.prediction_files import (
+    FRAUD,
+    NAMES,
+    OTHER,
+    P_SOURCE,
+    P_TARGET,
+    SCORES,
+    SCORES_NOW,
+    Y_SOURCE,
+    named,
+    table,
+    write,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+FORMATS = ("parquet", "csv", "csv.gz", "tsv", "arrow", "feather", "jsonl", "jsonl.gz")
+TURNED = ("cow", "ant", "bee")
+KEYS = [f"0{k}" for k in range(len(P_TARGET))]  # text that a reader of numbers would spoil
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("mending")
+    write(folder / "source.csv", table(P_SOURCE, named(Y_SOURCE)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected() -> np.ndarray:
+    source = calshift.Predictions(P_SOURCE, named(Y_SOURCE), classes=NAMES)
+    return calshift.recalibrate(source, None, P_TARGET).probabilities
+
+
+def mend(*arguments: object) -> int:
+    return status(["recalibrate", *map(str, arguments)])
+
+
+def probabilities(path: Path, names=NAMES) -> np.ndarray:
+    pair = read_pair(path.parent / "source.csv", path, Asked())
+    assert pair.target.classes == names
+    return pair.target.p
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_the_same_file_comes_back_with_mended_probabilities(ending, place, expected):
+    # columns in another order than the source's, and others around them
+    columns = {"key": KEYS} | table(P_TARGET[:, [2, 0, 1]], names=TURNED) | {"note": ["a,b"] * 600}
+    before = Path(write(place / f"target.{ending}", columns))
+    after = place / f"mended.{ending}"
+    assert mend(place / "source.csv", before, "-o", after) == 0
+    np.testing.assert_allclose(probabilities(after), expected, rtol=1e-12)
+    if ending.startswith(("csv", "tsv")):
+        shown = gzip.decompress(after.read_bytes()) if ending.endswith("gz") else after.read_bytes()
+        separator = "\t" if ending == "tsv" else ","
+        note = "a,b" if ending == "tsv" else '"a,b"'
+        lines = shown.decode().splitlines()
+        assert lines[0].replace('"', "") == separator.join(columns)
+        assert lines[1].startswith(f"00{separator}")
+        assert lines[1].endswith(f"{separator}{note}")
+    if ending.startswith("jsonl"):
+        shown = gzip.decompress(after.read_bytes()) if ending.endswith("gz") else after.read_bytes()
+        line = json.loads(shown.splitlines()[1])
+        assert list(line) == list(columns)
+        assert (line["key"], line["note"]) == ("01", "a,b")
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.int64()])
+def test_parquet_keeps_types_and_metadata_but_for_whole_numbers(kind, place):
+    certain = np.eye(3)[P_TARGET.argmax(axis=1)] if kind == pa.int64() else P_TARGET
+    whole = pa.table({
+        **{f"p_{c}": pa.array(certain[:, k], pa.float64()).cast(kind) for k, c in enumerate(NAMES)},
+        "when": pa.array(range(600), pa.timestamp("ms")),
+    }).replace_schema_metadata({"owner": "me"})  # fmt: skip
+    before, after = place / "typed.parquet", place / "typed_mended.parquet"
+    pa.parquet.write_table(whole, before)
+    assert mend(place / "source.csv", before, "-o", after, "--no-check") in (0, 3)
+    found = pa.parquet.read_table(after)
+    assert found.column_names == whole.column_names
+    assert found.schema.field("p_ant").type == (pa.float64() if kind == pa.int64() else kind)
+    assert found["when"] == whole["when"]
+    assert found.schema.metadata[b"owner"] == b"me"
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.float64()), pa.large_list(pa.float32()), pa.list_(pa.float64(), 3)]
+)
+def test_lists_stay_lists_of_their_kind(kind, place, expected):
+    before, after = place / "lists.parquet", place / "lists_mended.parquet"
+    column = pa.array(P_TARGET.tolist(), kind)
+    pa.parquet.write_table(pa.table({"key": KEYS, "probs": column}), before)
+    labelled = place / "source_lists.parquet"
+    lists = pa.table({"probs": P_SOURCE.tolist(), "label": Y_SOURCE.tolist()})
+    pa.parquet.write_table(lists, labelled)
+    assert mend(labelled, before, "-o", after) == 0
+    found = pa.parquet.read_table(after)
+    assert found["key"].to_pylist() == KEYS
+    assert pa.types.is_large_list(found["probs"].type) == pa.types.is_large_list(kind)
+    assert found["probs"].type.value_type == kind.value_type
+    np.testing.assert_allclose(np.array(found["probs"].to_pylist()), expected, atol=1e-6)
+
+
+def test_an_arrow_stream_stays_a_stream(place, expected):
+    before, after = place / "stream.arrow", place / "stream_mended.arrow"
+    whole = pa.table(table(P_TARGET))
+    with pa.OSFile(str(before), "wb") as file, pa.ipc.new_stream(file, whole.schema) as writer:
+        writer.write_table(whole)
+    assert mend(place / "source.csv", before, "-o", after) == 0
+    with pa.OSFile(str(after)) as file:
+        found = pa.ipc.open_stream(file).read_all()
+    np.testing.assert_allclose(found["p_ant"].to_numpy(), expected[:, 0], rtol=1e-12)
+
+
+def test_npz_keeps_every_other_array_and_half_floats_grow(tmp_path):
+    before, after = tmp_path / "both.npz", tmp_path / "mended.npz"
+    kept = {
+        "p_source": P_SOURCE.astype(np.float16),
+        "y_source": Y_SOURCE,
+        "classes": np.array(NAMES),
+        "cube": np.ones((2, 2, 2)),
+    }
+    np.savez(before, p_target=P_TARGET.astype(np.float16), **kept)
+    assert mend(before, before, "-o", after) == 0
+    with np.load(after) as found:
+        assert sorted(found.files) == sorted([*kept, "p_target"])
+        for name, array in kept.items():
+            np.testing.assert_array_equal(found[name], array)
+        assert found["p_target"].dtype == np.float32
+        np.testing.assert_allclose(found["p_target"].sum(axis=1), 1, atol=1e-6)
+
+
+def test_npy_comes_back_as_npy(tmp_path, expected):
+    for name, array in (("p", P_SOURCE), ("y", Y_SOURCE), ("q", P_TARGET)):
+        np.save(tmp_path / f"{name}.npy", array)
+    labels = ["--label", tmp_path / "y.npy"]
+    assert mend(tmp_path / "p.npy", tmp_path / "q.npy", *labels, "-o", tmp_path / "r.npy") == 0
+    np.testing.assert_allclose(np.load(tmp_path / "r.npy"), expected, rtol=1e-12)
+
+
+def test_logits_come_back_as_logits(tmp_path, expected):
+    shift = np.linspace(-3, 3, 600)[:, None]
+    write(tmp_path / "s.csv", table(np.log(P_SOURCE), named(Y_SOURCE), prefix="logit_"))
+    write(tmp_path / "t.csv", table(np.log(P_TARGET) + shift, prefix="logit_"))
+    assert mend(tmp_path / "s.csv", tmp_path / "t.csv", "--logits", "-o", tmp_path / "m.csv") == 0
+    found = read_pair(tmp_path / "s.csv", tmp_path / "m.csv", Asked(logits=True)).target.p
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("logits", [False, True])
+def test_one_column_of_scores_stays_one_column(logits, tmp_path):
+    def as_written(p):
+        return (np.log(p / (1 - p)) if logits else p).tolist()
+
+    write(tmp_path / "s.csv", {"p_fraud": as_written(SCORES), "label": FRAUD.tolist()})
+    write(tmp_path / "t.csv", {"id": list(range(400)), "p_fraud": as_written(SCORES_NOW)})
+    flags = ["--logits", "--columns", "p_fraud"] if logits else []
+    assert mend(tmp_path / "s.csv", tmp_path / "t.csv", *flags, "-o", tmp_path / "m.csv") == 0
+    asked = Asked(columns="p_fraud" if logits else None, logits=logits)
+    found = read_pair(tmp_path / "s.csv", tmp_path / "m.csv", asked).target.p
+    wanted = calshift.recalibrate(SCORES, FRAUD, SCORES_NOW).probabilities
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
+
+
+def test_a_saved_recalibrator_mends_the_same_rows_the_same_way(place, tmp_path, expected):
+    turned = write(tmp_path / "t.parquet", table(P_TARGET[:, [2, 0, 1]], names=TURNED))
+    saved = tmp_path / "saved.json"
+    assert mend(place / "source.csv", turned, "-o", tmp_path / "m.parquet", "--save", saved) == 0
+    assert status(["apply", str(saved), turned, "-o", str(tmp_path / "n.parquet")]) == 0
+    one, two = (pa.parquet.read_table(tmp_path / f"{k}.parquet") for k in "mn")
+    assert one == two
+    assert one.column_names == ["p_cow", "p_ant", "p_bee"]
+    np.testing.assert_allclose(one["p_ant"].to_numpy(), expected[:, 0], rtol=1e-12)
+
+
+def test_one_column_of_scores_can_be_applied_to(tmp_path):
+    source = write(tmp_path / "s.csv", {"p_fraud": SCORES.tolist(), "label": FRAUD.tolist()})
+    target = write(tmp_path / "t.csv", {"p_fraud": SCORES_NOW.tolist()})
+    out, again, saved = (str(tmp_path / name) for name in ("m.csv", "n.csv", "saved.json"))
+    assert mend(source, target, "-o", out, "--save", saved) == 0
+    assert status(["apply", saved, target, "-o", again]) == 0
+    assert Path(out).read_bytes() == Path(again).read_bytes()
+
+
+def schema() -> dict:
+    place = files("calshift.report") / "schemas" / "recalibration.json"
+    return json.loads(place.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("method", ["shift", "temperature", "isotonic", "vector+prior"])
+def test_json_keeps_its_schema_and_says_what_python_says(method, place, tmp_path, capsys):
+    target = write(tmp_path / "t.csv", table(P_TARGET))
+    out, told = tmp_path / "m.csv", tmp_path / "told.json"
+    asked = ["--method", method, "--json", told, "--max-error", "0.0001", "--gate", "upper"]
+    assert mend(place / "source.csv", target, "-o", out, *asked) == 1
+    report = json.loads(told.read_text(encoding="utf-8"))
+    jsonschema.validate(report, schema())
+    source = calshift.Predictions(P_SOURCE, named(Y_SOURCE), classes=NAMES)
+    wanted = calshift.recalibrate(source, None, P_TARGET, method=method)
+    assert report["before"]["root"] == pytest.approx(wanted.before.root)
+    assert report["after"]["root"] == pytest.approx(wanted.after.root)
+    ends = wanted.change.confidence_interval(root=True)
+    assert report["change"]["interval"] == pytest.approx(list(ends))
+    assert report["status"] == "breached"
+    shown = capsys.readouterr().out
+    assert f"{wanted.after.root:.4f}" in shown
+    assert max(map(len, shown.splitlines())) <= 100
+    saved = calshift.Recalibrator.from_dict(report["recalibrator"])
+    np.testing.assert_allclose(saved.transform(P_TARGET), wanted.probabilities, rtol=1e-12)
+
+
+def test_the_schema_can_be_broken(place, tmp_path):
+    target = write(tmp_path / "t.csv", table(P_TARGET))
+    told = tmp_path / "told.json"
+    mend(place / "source.csv", target, "-o", tmp_path / "m.csv", "--json", told)
+    report = json.loads(told.read_text(encoding="utf-8"))
+    for spoilt in ({**report, "folds": 1}, {**report, "more": 1}, {**report, "after": None}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(spoilt, schema())
+
+
+def test_what_cannot_be_trusted_ends_with_status_3_and_says_so(place, tmp_path, capsys):
+    target = write(tmp_path / "t.csv", table(OTHER))
+    assert mend(place / "source.csv", target, "-o", tmp_path / "m.csv") == 3
+    assert capsys.readouterr().out.startswith("No answer to rely on: more than the mix")
+    assert (tmp_path / "m.csv").exists()
+
+
+def test_the_output_can_be_the_terminal(place, tmp_path, capfdbinary):
+    target = write(tmp_path / "t.csv", table(P_TARGET))
+    assert mend(place / "source.csv", target, "-o", "-") == 0
+    shown = capfdbinary.readouterr()
+    assert shown.out.startswith(b"p_ant,p_bee,p_cow\n")
+    assert len(shown.out.splitlines()) == 601
+    assert b"before" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-o", "{0}/m.parquet"], "must end in .csv"),
+        (["-o", "{0}/m.csv.gz"], "must end in .csv"),
+        (["-o", "{0}/t.csv"], "is read: it cannot be written too"),
+        (["-o", "{0}/nowhere/m.csv"], "there is no folder"),
+        (["-o", "{0}/m.csv", "--save", "{0}/m.csv"], "two outputs name one file"),
+        (["-o", "-", "--json", "-"], "only one output can be -"),
+        (["-o", "{0}/m.csv", "--folds", "1"], "folds must be a whole number of at least 2"),
+        (["-o", "{0}/m.csv", "--weights", "1,2"], "3"),
+        (["-o", "{0}/m.csv", "--method", "magic"], "magic"),
+        ([], "--output"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_leaves_nothing(arguments, said, place, tmp_path, capsys):
+    target = write(tmp_path / "t.csv", table(P_TARGET))
+    before = Path(target).read_bytes()
+    asked = [part.format(tmp_path) for part in arguments]
+    assert mend(place / "source.csv", target, *asked) == 2
+    told = capsys.readouterr().err.strip()
+    assert said in told
+    assert "Traceback" not in told
+    assert Path(target).read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "is empty"),
+        ("{", "cannot be read as JSON"),
+        ("[1, 2]", "is no file of `calshift recalibrate --save`"),
+        ('{"format": "calshift recalibrator", "version": 2, "name": "X"}', "version 2"),
+    ],
+)
+def test_a_spoilt_recalibrator_is_named(content, said, tmp_path, capsys):
+    target = write(tmp_path / "t.csv", table(P_TARGET))
+    saved = tmp_path / "saved.json"
+    saved.write_text(content)
+    assert status(["apply", str(saved), target, "-o", str(tmp_path / "m.csv")]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "saved.json" in told
+    assert not (tmp_path / "m.csv").exists()
+
+
+def test_other_classes_than_the_recalibrator_knows_are_named(place, tmp_path, capsys):
+    target = write(tmp_path / "t.csv", table(P_TARGET))
+    saved = str(tmp_path / "saved.json")
+    assert mend(place / "source.csv", target, "-o", tmp_path / "m.csv", "--save", saved) == 0
+    other = write(tmp_path / "o.csv", table(P_TARGET, names=("ant", "bee", "dog")))
+    assert status(["apply", saved, other, "-o", str(tmp_path / "n.csv")]) == 2
+    assert "'dog'" in capsys.readouterr().err
+
+
+def test_given_weights_are_used(place, tmp_path):
+    target = write(tmp_path / "t.csv", table(P_TARGET))
+    asked = ["--weights", "1,1,1", "--method", "prior"]
+    assert mend(place / "source.csv", target, "-o", tmp_path / "m.csv", *asked) in (0, 3)
+    found = read_pair(place / "source.csv", tmp_path / "m.csv").target.p
+    np.testing.assert_allclose(found, P_TARGET, rtol=1e-12)
