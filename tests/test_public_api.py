@@ -38,7 +38,10 @@ PROMISED = {
         PAIR,
         ("weights", "kind", "norm", "bins", "stratified", "sampled", "rng"),
     ),
-    "recalibrate": (PAIR, ("method", "weights")),
+    "recalibrate": (
+        PAIR,
+        ("method", "weights", "kind", "norm", "folds", "rng", "check", "progress"),
+    ),
     "monitor": ((*PAIR, "time"), ("window", "rows", "weights", "check", *ASKED, *SURE)),
     "resample_label_shift": (("y",), ("prior", "imbalance_factor", "size", "rng")),
     "write_report": (("result", "path"), ("level", "max_error", "gate")),
@@ -75,6 +78,7 @@ OTHER_DEFAULT = {
     ("write_report", "level"),
     ("check_label_shift", "n_boot"),
     ("check_label_shift", "rng"),  # a check gives the same answer every time it is asked
+    ("recalibrate", "rng"),  # and so does a division in parts
 }
 
 

@@ -34,6 +34,7 @@ class Prior:
     largest : strength that a form may have
     steps : of Newton's method in which the strengths may still change
     stride : power of MacKay's ratio; twice the step where it would creep, as all is noise
+    spare : directions that each form is credited with beyond those that speak
     """
 
     centre: np.ndarray
@@ -43,6 +44,7 @@ class Prior:
     largest: float = 1e3
     steps: int = 10
     stride: float = 2.0
+    spare: float = 0.0
 
     def precision(self, strength: np.ndarray) -> np.ndarray:
         """(d, d)."""
@@ -59,7 +61,7 @@ class Prior:
     def evident(self, strength: np.ndarray, at: np.ndarray, parts: Parts) -> np.ndarray:
         """Towards MacKay's fixed point of the evidence, on the quadratic model around ``at``.
 
-        strength_k = (freedom_k - strength_k tr(form_k Sigma)) / offset' form_k offset
+        strength_k = (freedom_k - strength_k tr(form_k Sigma) + spare) / offset' form_k offset
         """
         _, gradient, information = parts
         for _ in range(5 if self.forms else 0):
@@ -69,7 +71,7 @@ class Prior:
             offset = offset + covariance @ (gradient - precision @ offset)
             loose = np.array([np.sum(form * covariance) for form in self.forms])
             size = np.array([offset @ form @ offset for form in self.forms])
-            known = np.maximum(self.freedom(strength) - strength * loose, 0)
+            known = np.maximum(self.freedom(strength) - strength * loose, 0) + self.spare
             ratio = known / np.maximum(strength * size, 1e-12)
             before = strength
             strength = np.clip(strength * ratio**self.stride, LEAST_STRENGTH, self.largest)

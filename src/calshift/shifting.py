@@ -19,7 +19,9 @@ from calshift.predictions import Predictions
 from calshift.scaling import complement, laws, placed, scaling_prior, unfitted
 
 LARGEST_STRENGTH = 1e4  # a spread of .01
-PRIOR_STEPS, STRIDE = 20, 1.5  # strengths of forms that meet swing with longer strides
+PRIOR_STEPS = {"vs": 20, "bcts": 8}  # fewer where there are so many classes that each costs
+SPARE = 1.0  # a pull to the simple, felt where few directions speak
+STRIDE = 1.5  # strengths of forms that meet swing with longer ones
 MOST_SLOPES = 200  # classes up to which each has a slope of its own
 
 
@@ -82,8 +84,9 @@ class ShiftedScaling(Frozen):
         if KINDS[self.scaling.kind][0]:
             by_slope = by_slope.sum(axis=1, keepdims=True)
         x = np.hstack([by_slope, by_bias, posterior])
-        information = (x * (f * share * (1 - share))[:, None]).T @ x
-        return Sums((value, (f * (inside - share)) @ x, information))
+        gradient = (f * (inside - share)) @ x
+        x *= np.sqrt(f * share * (1 - share))[:, None]
+        return Sums((value, gradient, x.T @ x))
 
 
 def fit_shifted(
@@ -140,4 +143,4 @@ def shifted_prior(kind: str, class_counts: np.ndarray) -> Prior:
         return np.concatenate([[float(ones)], found]) if kind == "vs" else found
 
     centre = np.concatenate([inner.centre, np.zeros(K)])
-    return Prior(centre, least, tuple(forms), freedom, LARGEST_STRENGTH, PRIOR_STEPS, STRIDE)
+    return Prior(centre, least, tuple(forms), freedom, LARGEST_STRENGTH, PRIOR_STEPS[kind], STRIDE)

@@ -72,7 +72,7 @@ def test_weighted_temperature_scaling_has_the_largest_weighted_likelihood(kind):
     w = np.ones(3) if kind == "sample weights" else W
     source = Predictions(p, y, sample_weight=f)
     found = calshift.TemperatureScaling().fit(source, weights=w).temperature_
-    assert found == pytest.approx(best_temperature(p, y, f * w[y]), rel=1e-4)
+    assert found == pytest.approx(best_temperature(p, y, f * w[y]), rel=5e-4)
     assert abs(found / best_temperature(p, y) - 1) > 0.01
 
 
@@ -93,7 +93,7 @@ def best_scaling(p, y, f, one_slope):
     return softmax(eta[:slopes] * x + eta[slopes:])
 
 
-# Seven parameters or fewer, whose noise costs d / 2n < 2e-4 in log loss; a prior of largest evidence
+# Six parameters or fewer, whose noise costs d / 2n < 2e-4 in log loss; a prior of largest evidence
 # takes back less than that. Measured: below 2e-5.
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def best_scaling(p, y, f, one_slope):
 )
 def test_scaling_with_biases_has_the_largest_likelihood(made, one_slope, weighted):
     p, y = tilted(20_000, 4)
-    p = p[:, [0, 1, 2]] ** np.array([1.0, 1.0, 1.0 if one_slope else 0.6])
+    p = p ** np.array([1.0, 1.0, 1.0 if one_slope else 0.6])
     p /= p.sum(axis=1, keepdims=True)
     f = W[y] if weighted else np.ones(len(y))
     mended = made().fit(p, y, weights=W if weighted else None).transform(p)
@@ -172,14 +172,14 @@ def test_isotonic_scaling_of_large_blocks_is_isotonic_regression():
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("noise", [0.0, 0.2], ids=["plain", "noisy labels"])
 def test_shares_of_an_ensemble_have_the_largest_likelihood(noise, weighted):
-    p, y = GaussianSimulation(3, temperature=0.7, dimensions=3, spread=2).source(3000, rng=9)
+    p, y = GaussianSimulation(3, temperature=0.8, dimensions=3, spread=1.3).source(3000, rng=9)
     rng = np.random.default_rng(10)
     y = np.where(rng.random(len(y)) < noise, rng.integers(3, size=len(y)), y)
     w = W if weighted else np.ones(3)
     found = calshift.EnsembleTemperatureScaling().fit(p, y, weights=w)
     assert found.shares_.min() >= 0
     assert found.shares_.sum() == pytest.approx(1, abs=1e-12)
-    assert found.temperature_ == pytest.approx(best_temperature(p, y, w[y]), rel=1e-4)
+    assert found.temperature_ == pytest.approx(best_temperature(p, y, w[y]), rel=5e-4)
     members = softmax(np.log(p) / found.temperature_), p, np.full_like(p, 1 / 3)
 
     def loss(shares):
@@ -306,11 +306,9 @@ def test_shift_scaling_uses_what_was_found_together():
     np.testing.assert_allclose(fitted.transform(q), softmax(a * np.log(q) + b + s), atol=1e-10)
 
 
-@pytest.mark.parametrize("K", [3, 10])
-def test_shift_scaling_comes_near_the_truth(K):
-    simulation = GaussianSimulation(
-        K, temperature=0.5, imbalance=20, dimensions=3, spread=0.8, seed=3
-    )
+@pytest.mark.parametrize(("K", "dimensions"), [(3, 3), (10, 10)])
+def test_shift_scaling_comes_near_the_truth(K, dimensions):
+    simulation = GaussianSimulation(K, 20.0, 0.5, dimensions, spread=0.9, seed=3)
     p, y = simulation.source(20_000, rng=16)
     q, z, truth = simulation.draw(20_000, rng=17)
     mended = calshift.ShiftScaling().fit(p, y, q).transform(q)
