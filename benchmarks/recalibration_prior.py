@@ -4,8 +4,8 @@
 
 The tasks of recalibration.py with ten classes or fewer, on other draws (seeds from 100). For each
 number of directions that a form of the prior is credited with beyond those that speak ("spare"),
-the log loss of ShiftScaling less that of temperature scaling on the source: mean over all tasks, and
-the three tasks in which the default of 1 gains least, with standard errors over the draws.
+the log loss of ShiftScaling less that of temperature scaling on the source: mean over all tasks,
+and the three tasks in which the default of 1 gains least, with standard errors over the draws.
 """
 
 from __future__ import annotations

@@ -64,6 +64,7 @@ ORDER = (
     "tempering",
     "shifting",
     "temperature_search",
+    "saved",
     "recalibrator",
     "reweighting",
     "recalibration",

@@ -49,6 +49,7 @@ class Scaling(Frozen):
     information : (d, d) minus the second derivative of the penalised log-likelihood
     converged, iterations : of Newton's method
     fit : mean log-likelihood of the labels
+    floor : what a smaller probability counts as
     """
 
     kind: str
@@ -59,6 +60,7 @@ class Scaling(Frozen):
     converged: bool = False
     iterations: int = 0
     fit: float = -np.inf
+    floor: float = LEAST_PROBABILITY
 
     @property
     def slope(self) -> np.ndarray:
@@ -87,9 +89,9 @@ class Scaling(Frozen):
         return inverse(self.information)
 
     def scores(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) logarithms of the predicted probabilities; an exact zero is floored."""
+        """(rows, S) logarithms of the predicted probabilities, floored."""
         p = batch.matrix if self.seen.all() else batch.matrix[:, self.seen]
-        scores = np.maximum(p, LEAST_PROBABILITY, dtype=float)
+        scores = np.maximum(p, self.floor, dtype=float)
         np.log(scores, out=scores)
         return np.asarray(scores)
 

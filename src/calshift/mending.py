@@ -59,8 +59,10 @@ def recalibrate(
     -----
     ``.after`` is honest: each part of both samples is mended by a recalibrator fitted to the other
     parts, and the label-free error is that of all parts together. The recalibrator returned, fitted
-    to all rows, should do a little better. Both errors rest on label shift, as the mending does:
-    where ``.trusted`` is False, do not use the probabilities.
+    to all rows, should do a little better. Where the mix is estimated, an error in it is for the
+    most part common to the mending and to its assessment: the interval of ``.after`` has it, the
+    estimate does not. Both errors rest on label shift, as the mending does: where ``.trusted`` is
+    False, do not use the probabilities.
 
     Examples
     --------
@@ -140,8 +142,4 @@ def _cross_fitted(
             p[rows] = other.transform(sample.taken(rows)).p
         if progress is not None:
             progress(part + 1, count)
-    one, two = (
-        Predictions(p, s.y, classes=s.classes, sample_weight=s.sample_weight)
-        for p, s in zip(mended, samples, strict=True)
-    )
-    return one, two
+    return samples[0].mended(mended[0]), samples[1].mended(mended[1])

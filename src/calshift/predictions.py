@@ -179,8 +179,14 @@ class Predictions(Frozen):
 
     def with_probabilities(self, p: np.ndarray) -> Predictions:
         """The same rows with other probabilities, perhaps of fewer classes."""
+        other = self.mended(p)
+        other.__dict__.update(classes=None)
+        return other
+
+    def mended(self, p: np.ndarray) -> Predictions:
+        """The same rows with other probabilities of the same classes."""
         other = object.__new__(Predictions)
-        other.__dict__.update(self.__dict__, p=p, classes=None)
+        other.__dict__.update(self.__dict__, p=p)
         return other
 
     def __len__(self) -> int:

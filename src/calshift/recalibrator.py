@@ -12,6 +12,7 @@ from calshift.conversion import plain
 from calshift.errors import InvalidInput
 from calshift.predictions import Predictions, as_pair, as_predictions, as_source
 from calshift.results import ClassWeights
+from calshift.saved import Check, class_names
 
 FORMAT, VERSION = "calshift recalibrator", 1
 Self = TypeVar("Self", bound="Recalibrator")
@@ -21,8 +22,8 @@ class Recalibrator:
     """Mends probabilities: `fit` on a labelled source, with or without a target, then `transform`.
 
     A subclass says in `_learn` what it learns, by the names of `_learned`, and in `_mend` what it
-    does to a matrix of probabilities. What is learned is plain numbers and lists of them, so that
-    `to_dict` can be written as JSON.
+    does to a matrix of probabilities. What is learned is plain numbers and arrays of them, so that
+    `to_dict` can be written as JSON; `_learned` has the check by which each of them is read again.
 
     Attributes
     ----------
@@ -31,7 +32,7 @@ class Recalibrator:
     """
 
     keeps_ranking: ClassVar[bool] = False
-    _learned: ClassVar[tuple[str, ...]] = ()
+    _learned: ClassVar[dict[str, Check]] = {}
 
     def _learn(
         self, source: Predictions, target: Predictions | None, weights: Any
@@ -81,12 +82,11 @@ class Recalibrator:
         given = as_predictions(p, labelled=False)
         self._check_classes(given)
         # one layout, so that a row's sums do not depend on how the others lie in memory
-        mended = self._mend(np.array(given.matrix, dtype=float, order="C"))
+        rows = np.array(given.matrix, dtype=float, order="C")
+        mended = self._mend(rows / rows.sum(axis=1, keepdims=True))
         mended = mended[:, 1] if given.p.ndim == 1 else mended
         mended = mended.astype(given.p.dtype, copy=False)
-        if not isinstance(p, Predictions):
-            return mended
-        return Predictions(mended, p.y, classes=p.classes, sample_weight=p.sample_weight)
+        return given.mended(mended) if isinstance(p, Predictions) else mended
 
     def fit_transform(
         self,
@@ -139,63 +139,51 @@ class Recalibrator:
         if not isinstance(saved, dict) or saved.get("format") != FORMAT:
             msg = f"saved must be what to_dict gave, with format {FORMAT!r}"
             raise InvalidInput(msg)
-        if saved.get("version") != VERSION or saved.get("name") not in kinds:
+        name, version = saved.get("name"), saved.get("version")
+        if version is True or version != VERSION or not (isinstance(name, str) and name in kinds):
             msg = (
-                f"saved is version {saved.get('version')!r} of {saved.get('name')!r}; this "
-                f"calshift reads version {VERSION} of {', '.join(sorted(kinds))}"
+                f"saved is version {version!r} of {name!r}; this calshift reads version {VERSION} "
+                f"of {', '.join(sorted(kinds))}"
             )
             raise InvalidInput(msg)
-        kind = kinds[saved["name"]]
+        kind: Any = kinds[name]
         if not issubclass(kind, cls):
-            msg = f"saved is a {saved['name']}, not a {cls.__name__}: use Recalibrator.from_dict"
+            msg = f"saved is a {name}, not a {cls.__name__}: use Recalibrator.from_dict"
             raise InvalidInput(msg)
-        return kind._restored(saved)
+        restored: Self = kind._restored(saved)
+        return restored
 
     @classmethod
     def _restored(cls: type[Self], saved: dict[str, Any]) -> Self:
-        made, K = cls(**cls._parameters_from(saved)), saved.get("n_classes")
-        learned, names = saved.get("learned"), saved.get("classes")
-        if not (isinstance(K, int) and K >= 2 and isinstance(learned, dict)):
-            msg = "saved is not whole: n_classes or what was learned is missing"
+        K, learned = saved.get("n_classes"), saved.get("learned")
+        whole = {"n_classes", "classes", "parameters", "learned"} <= set(saved)
+        if not (whole and type(K) is int and K >= 2 and isinstance(learned, dict)):
+            msg = "saved is not whole: it must hold n_classes, classes, parameters and learned"
             raise InvalidInput(msg)
-        if set(learned) != set(cls._learned) or (names is not None and len(names) != K):
-            msg = f"saved must hold {', '.join(cls._learned)} of {K} classes"
+        if set(learned) != set(cls._learned):
+            msg = f"saved must hold {', '.join(cls._learned)} of a {cls.__name__}"
             raise InvalidInput(msg)
-        made.__dict__.update({name: made._revived(name, learned[name]) for name in cls._learned})
-        made.n_classes_, made.classes_ = K, None if names is None else tuple(names)
-        with np.errstate(all="ignore"):
-            made._prove()
+        made = cls(**cls._parameters_from(saved))
+        for name, check in cls._learned.items():
+            try:
+                setattr(made, name, check(learned[name], K))
+            except ValueError as problem:
+                about = f": {problem}" if isinstance(problem, InvalidInput) else ""
+                msg = f"saved holds no {name} of a {cls.__name__} of {K} classes{about}"
+                raise InvalidInput(msg) from None
+        made.n_classes_, made.classes_ = K, class_names(saved["classes"], K)
         return made
 
     @classmethod
     def _parameters_from(cls, saved: dict[str, Any]) -> dict[str, Any]:
-        given = saved.get("parameters")
-        known = inspect.signature(cls).parameters
+        given, known = saved["parameters"], inspect.signature(cls).parameters
         if not isinstance(given, dict) or set(given) - set(known):
             msg = f"saved must hold the parameters of {cls.__name__}: {', '.join(known) or 'none'}"
             raise InvalidInput(msg)
+        weights = given.get("weights")
+        if isinstance(weights, list):  # JSON has no NaN, which a class unseen has for a weight
+            given = {**given, "weights": [np.nan if w is None else w for w in weights]}
         return given
-
-    def _revived(self, name: str, value: Any) -> Any:
-        """What was learned, from JSON: numbers stay, lists of numbers become arrays."""
-        try:
-            return np.array(value, dtype=float) if isinstance(value, list) else float(value)
-        except (TypeError, ValueError):
-            msg = f"saved holds no numbers in the place of {name}"
-            raise InvalidInput(msg) from None
-
-    def _prove(self) -> None:
-        """What was read must mend probabilities into probabilities."""
-        K = self.n_classes_
-        rows = np.vstack([np.full(K, 1 / K), np.eye(K)[0]])
-        try:
-            mended = self._mend(rows)
-            good = mended.shape == rows.shape and np.allclose(mended.sum(axis=1), 1)
-        except (ValueError, IndexError, TypeError, AttributeError):
-            good = False
-        if not (good and (mended >= 0).all()):
-            msg = f"saved does not make a {type(self).__name__} of {K} classes"
-            raise InvalidInput(msg)
 
     # scikit-learn ---------------------------------------------------------------------------
 
@@ -237,8 +225,8 @@ def plain_value(value: Any) -> Any:
         return value.to_dict()
     if isinstance(value, ClassWeights):
         return plain(value.values)
-    if isinstance(value, np.ndarray):
-        return plain(value)
     if isinstance(value, list | tuple):
         return [plain_value(item) for item in value]
-    return float(value) if isinstance(value, np.floating) else value
+    if isinstance(value, np.generic):
+        return value.item()
+    return plain(np.asarray(value)) if hasattr(value, "__array__") else value

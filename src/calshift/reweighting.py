@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from calshift.calibrators import Scaling
+from calshift.calibrators import LEAST_PROBABILITY, Scaling
+from calshift.conversion import to_numpy
 from calshift.engines import Arrays
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.predictions import Predictions
@@ -36,13 +37,16 @@ def asked_weights(
     return found
 
 
-def filled(weights: ClassWeights) -> np.ndarray:
-    """(K,) weights; a class that the source lacks has the mean one of the target, in logarithms.
+def filled(weights: ClassWeights, asked: Any = None) -> np.ndarray:
+    """(K,) weights; a class that the source lacks has the one asked for, if there is one.
 
-    So it departs from the model's probability as the target's classes do on average.
+    Else it has the mean one of the target, in logarithms, and so departs from the model's
+    probability as the target's classes do on average.
     """
     w, q = np.array(weights.values, dtype=float), weights.prior_target
     known = w > 0  # NaN is not
+    if not (asked is None or isinstance(asked, str | ClassWeights)):
+        w = np.where(np.isnan(w), to_numpy(asked, "weights")[0].astype(float), w)
     if np.isnan(w).any():
         mean = np.average(np.log(w[known]), weights=np.maximum(q[known], 1e-12))
         w[np.isnan(w)] = np.exp(mean)
@@ -71,7 +75,15 @@ def counted_classes(source: Predictions) -> np.ndarray:
 
 def fitted_to(kind: str, source: Predictions) -> Scaling:
     """The calibrator of all classes, also of those that the source lacks."""
-    return fit_scaling(kind, Arrays.in_blocks(source), counted_classes(source))
+    return fit_scaling(
+        kind, Arrays.in_blocks(source), counted_classes(source), least_probability(source)
+    )
+
+
+def least_probability(*samples: Predictions) -> float:
+    """What an exact 0 counts as in a fit: the smallest probability that is none."""
+    least = [np.min(s.matrix, where=s.matrix > 0, initial=LEAST_PROBABILITY) for s in samples]
+    return max(float(min(least)), float(np.finfo(float).tiny))
 
 
 def fitted_slope(source: Predictions) -> float:

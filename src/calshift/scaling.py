@@ -9,19 +9,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from calshift.calibrators import KINDS, Scaling
+from calshift.calibrators import KINDS, LEAST_PROBABILITY, Scaling
 from calshift.engines import Arrays
 from calshift.penalised import LEAST_STRENGTH, Parts, Prior, maximised
 
 
-def fit_scaling(kind: str, engine: Arrays, class_counts: np.ndarray) -> Scaling:
+def fit_scaling(
+    kind: str, engine: Arrays, class_counts: np.ndarray, floor: float = LEAST_PROBABILITY
+) -> Scaling:
     """The calibrator of largest penalised likelihood on the labelled rows of an engine.
 
     A priori the slopes are normal around a common one and the biases around a multiple of the
     log class shares; the spread is the one of largest evidence, so that few rows a class leave
     little freedom.
     """
-    start, prior = unfitted(kind, class_counts), scaling_prior(kind, class_counts)
+    start, prior = unfitted(kind, class_counts, floor), scaling_prior(kind, class_counts)
     engine = engine.mapped(start.scores)
 
     def likelihood(parameters: np.ndarray) -> Parts:
@@ -43,14 +45,14 @@ def fit_scaling(kind: str, engine: Arrays, class_counts: np.ndarray) -> Scaling:
     )
 
 
-def unfitted(kind: str, class_counts: np.ndarray) -> Scaling:
+def unfitted(kind: str, class_counts: np.ndarray, floor: float = LEAST_PROBABILITY) -> Scaling:
     """No change at all, of the classes seen."""
     seen = class_counts > 0
     one_slope, biased = KINDS[kind]
     S = int(seen.sum())
     centre = np.concatenate([np.ones(1 if one_slope else S), np.zeros(S if biased else 0)])
     nothing = np.zeros((len(centre), len(centre)))
-    return Scaling(kind, seen, centre, nothing, nothing)
+    return Scaling(kind, seen, centre, nothing, nothing, floor=floor)
 
 
 def scaling_prior(kind: str, class_counts: np.ndarray) -> Prior:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calshift.calibrators import KINDS, Scaling
+from calshift.calibrators import KINDS, LEAST_PROBABILITY, Scaling
 from calshift.engines import Arrays, Sums
 from calshift.frozen import Frozen
 from calshift.penalised import LEAST_STRENGTH, Maximum, Parts, Prior, maximised
@@ -72,12 +72,11 @@ class ShiftedScaling(Frozen):
         The information is the expected one, sum m (1 - m) x x', x the gradient of the log-odds.
         """
         scores, f = batch.p, batch.frequency
-        p = self.scaling.calibrated(scores)
-        posterior = p * np.exp(self.shift)
-        ratio = posterior.sum(axis=1)
-        posterior /= ratio[:, None]
-        log_odds = np.log(self.odds * ratio)
-        share = 1 / (1 + np.exp(-log_odds))
+        z = self.scaling.slope * scores + self.scaling.bias
+        p, total = _normalised(z)
+        posterior, shifted = _normalised(z + self.shift)
+        log_odds = np.log(self.odds) + shifted - total
+        share = (1 + np.tanh(log_odds / 2)) / 2
         value = -f @ np.logaddexp(0.0, log_odds - 2 * inside * log_odds)
         by_bias = posterior - p
         by_slope = by_bias * scores
@@ -89,26 +88,39 @@ class ShiftedScaling(Frozen):
         return Sums((value, gradient, x.T @ x))
 
 
+def _normalised(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of softmax(z), and the logarithm of what they were divided by."""
+    top = z.max(axis=1, keepdims=True)
+    p = np.exp(z - top)
+    total = p.sum(axis=1, keepdims=True)
+    p /= total
+    return p, (np.log(total) + top)[:, 0]
+
+
 def fit_shifted(
     source: Arrays,
     target: Arrays,
     class_counts: np.ndarray,
+    floor: float = LEAST_PROBABILITY,
     start: tuple[ShiftedScaling, Maximum] | None = None,
 ) -> tuple[ShiftedScaling, Maximum]:
     """The parameters of largest penalised likelihood; ``start`` is a fit to similar rows.
 
-    Every class must have a count: what stands for the rows of a class that the source lacks.
+    Every class must have a count: what stands for the rows of a class that the source lacks. A
+    probability below the floor counts as that.
     """
     kind = "vs" if len(class_counts) <= MOST_SLOPES else "bcts"
     sizes = source.predictions.size, target.predictions.size
     model = ShiftedScaling(
-        unfitted(kind, class_counts), np.zeros(len(class_counts)), sizes[1] / sizes[0]
+        unfitted(kind, class_counts, floor), np.zeros(len(class_counts)), sizes[1] / sizes[0]
     )
     scored = source.mapped(model.scaling.scores), target.mapped(model.scaling.scores)
 
     def likelihood(parameters: np.ndarray) -> Parts:
         there = model.at(parameters)
-        value, gradient, information = scored[0].total(there.source) + scored[1].total(there.target)
+        with np.errstate(over="ignore", invalid="ignore"):  # far steps, which are taken back
+            found = scored[0].total(there.source) + scored[1].total(there.target)
+        value, gradient, information = found
         return value, gradient, information
 
     warm = {} if start is None else {"start": start[0].parameters, "strength": start[1].strength}

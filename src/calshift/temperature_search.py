@@ -20,6 +20,7 @@ RANGE = (0.05, 10.0)  # of 1 / temperature
 SHRUNK = 300_000  # probabilities of either sample that the first look takes
 FIRST, LAST = (-0.5, 0.0, 0.5), (-0.3, -0.1, 0.1, 0.3)  # steps in log slope
 MOST_LOOKS = 5
+SINGLE = 300_000  # probabilities beyond which single precision will do
 MIDDLES = 1 / (1 + np.exp(-SPAN * (2 * np.arange(CELLS) + 1 - CELLS) / CELLS))
 ANGLES = np.arcsin(np.sqrt(MIDDLES)) * 2 / np.pi
 
@@ -28,10 +29,11 @@ ANGLES = np.arcsin(np.sqrt(MIDDLES)) * 2 / np.pi
 class Tempered:
     """Scores of both samples, and the weight of every source row."""
 
-    source: np.ndarray  # (n, K) log p, float32
+    source: np.ndarray  # (n, K) log p
     target: np.ndarray
     label: np.ndarray  # (n,)
-    weight: np.ndarray  # (n,)
+    weight: np.ndarray  # (n,) of the class, times the row's frequency
+    weight2: np.ndarray  # (n,) its square, times the frequency
     frequency: np.ndarray  # (m,)
     seen: np.ndarray  # (K,) bool
 
@@ -64,8 +66,7 @@ class Tempered:
         K, row = len(self.seen), np.arange(len(self.label))
         p, cell = _celled(self.source, slope)
         hit, at, flat = p[row, self.label], cell[row, self.label], cell.ravel()
-        w = self.weight
-        w2 = w**2
+        w, w2 = self.weight, self.weight2
 
         def summed(of: np.ndarray, on_hit: np.ndarray | None = None) -> np.ndarray:
             every = np.bincount(flat, of.ravel(), K * CELLS)
@@ -88,7 +89,7 @@ class Tempered:
         n, m = (max(1, len(x) * K // SHRUNK) for x in (self.source, self.target))
         return Tempered(
             self.source[::n], self.target[::m], self.label[::n], self.weight[::n],
-            self.frequency[::m], self.seen,
+            self.weight2[::n], self.frequency[::m], self.seen,
         )  # fmt: skip
 
 
@@ -99,12 +100,13 @@ def least_error_slope(
 
     Near, because probabilities that are all but 0 and 1 have a small classwise error too.
     """
-    weights = np.nan_to_num(class_weights)[source.labels] * source.frequency
+    w = np.nan_to_num(class_weights / np.nanmax(class_weights))[source.labels]
     rows = Tempered(
         _scores(source),
         _scores(target),
         source.labels,
-        weights / weights.max(),
+        w * source.frequency,
+        w**2 * source.squared_frequency,
         target.frequency,
         (source.class_counts > 0) & ~np.isnan(class_weights),
     )
@@ -125,20 +127,21 @@ def _lowest(rows: Tempered, at: float, steps: np.ndarray) -> float:
 
 
 def _scores(sample: Predictions) -> np.ndarray:
-    return np.asarray(np.log(np.maximum(sample.matrix, 1e-30, dtype=np.float32)))
+    kind = np.float32 if sample.matrix.size > SINGLE else float
+    return np.asarray(np.log(np.maximum(sample.matrix, 1e-30, dtype=kind)))
 
 
 def _celled(scores: np.ndarray, slope: float) -> tuple[np.ndarray, np.ndarray]:
     """(n, K) probabilities, and which class and fine cell each of them counts for."""
-    z = scores * np.float32(slope)
+    z = scores * scores.dtype.type(slope)
     z -= z.max(axis=1, keepdims=True)
     p = np.exp(z)
     total = p.sum(axis=1, keepdims=True)
     p /= total
     z -= np.log(total)
-    z -= np.log1p(-np.minimum(p, np.float32(1 - 1e-7)))  # the logit
-    z += np.float32(SPAN)
-    z *= np.float32(CELLS / (2 * SPAN))
+    z -= np.log1p(-np.minimum(p, 1 - 1e-7, dtype=p.dtype))  # the logit
+    z += SPAN
+    z *= CELLS / (2 * SPAN)
     cell = np.clip(z, 0, CELLS - 1, out=z).astype(np.intp)
     cell += np.arange(scores.shape[1]) * CELLS
     return p, cell

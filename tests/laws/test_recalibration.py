@@ -245,15 +245,13 @@ def test_names_of_classes_do_not_matter(name, K, seed):
     f = uneven(y, seed)
     source, turned = Predictions(p, y, sample_weight=f), Predictions(p2, renamed, sample_weight=f)
     pairs = zip(fits(name, source, None, q, w), fits(name, turned, None, q2, w[turn]), strict=True)
-    # the label-free search sums in single precision, and a row may fall into another cell
-    atol = 1e-4 if name == "label-free" else 1e-6
     for one, other in pairs:
         np.testing.assert_allclose(
-            matrix(other.transform(q2)), matrix(one.transform(q))[:, turn], atol=atol
+            matrix(other.transform(q2)), matrix(one.transform(q))[:, turn], atol=1e-6
         )
 
 
-@pytest.mark.parametrize("name", [name for name in MAKERS if name != "label-free"])
+@every
 @kinds
 @seeds
 def test_whole_sample_weights_are_repetition_and_zero_is_removal(name, K, seed):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Chain(Recalibrator):
     False
     """
 
-    _learned = ("steps_",)
+    _learned: ClassVar = {"steps_": lambda value, K: _steps(value, K)}
     steps_: list[Recalibrator]
 
     def __init__(self, steps: Sequence[Recalibrator]) -> None:
@@ -39,7 +39,7 @@ class Chain(Recalibrator):
     @property
     def keeps_ranking(self) -> bool:  # type: ignore[override]
         """Whether all of its steps do."""
-        return all(step.keeps_ranking for step in self.steps)
+        return all(step.keeps_ranking for step in self._checked())
 
     def _learn(
         self, source: Predictions, target: Predictions | None, weights: Any
@@ -66,17 +66,28 @@ class Chain(Recalibrator):
     def _plain_parameters(self) -> dict[str, Any]:
         return {}  # its steps are told by what they learned
 
-    def _revived(self, name: str, value: Any) -> Any:
-        return [Recalibrator.from_dict(step) for step in value]
-
     @classmethod
     def _parameters_from(cls, saved: dict[str, Any]) -> dict[str, Any]:
-        learned = saved.get("learned")
-        steps = learned.get("steps_") if isinstance(learned, dict) else None
-        if not isinstance(steps, list):
-            msg = "saved must hold the steps of a Chain"
+        if saved["parameters"] != {}:
+            msg = "saved must hold the parameters of Chain: none, its steps tell theirs"
             raise InvalidInput(msg)
-        return {"steps": [_fresh(Recalibrator.from_dict(step)) for step in steps]}
+        return {"steps": ()}
+
+    @classmethod
+    def _restored(cls, saved: dict[str, Any]) -> Chain:
+        made = super()._restored(saved)
+        made.steps = [_fresh(step) for step in made.steps_]
+        return made
+
+
+def _steps(value: Any, K: int) -> list[Recalibrator]:
+    """Steps from JSON, each of K classes."""
+    if not isinstance(value, list) or not value:
+        raise ValueError
+    steps = [Recalibrator.from_dict(step) for step in value]
+    if any(step.n_classes_ != K for step in steps):
+        raise ValueError
+    return steps
 
 
 def _fresh(step: Recalibrator) -> Recalibrator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from calshift.mixture import maximised
 from calshift.predictions import Predictions
 from calshift.recalibrator import Recalibrator
 from calshift.reweighting import asked_weights, fitted_slope, weighted
+from calshift.saved import positive, three_shares
 from calshift.tempering import tempered
 
 
@@ -31,7 +32,7 @@ class EnsembleTemperatureScaling(Recalibrator):
     """
 
     keeps_ranking = True
-    _learned = ("temperature_", "shares_")
+    _learned: ClassVar = {"temperature_": positive, "shares_": three_shares}
     temperature_: float
     shares_: np.ndarray
 

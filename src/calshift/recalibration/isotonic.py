@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,16 +10,19 @@ from calshift.errors import InvalidInput
 from calshift.predictions import Predictions
 from calshift.recalibrator import Recalibrator
 from calshift.reweighting import asked_weights, weighted
+from calshift.saved import corners
 
+TIE = 1e-9  # by which two frequencies may differ from rounding
 PSEUDO_ROWS = 1.0  # in every block, at its mean score: no frequency is exactly 0 or 1
 
 
 class IsotonicScaling(Recalibrator):
     """Each class's frequency as an increasing function of its score, then rows made to sum to 1.
 
-    Where a block of the regression holds one outcome only, one further row at the block's mean
-    score keeps its frequency away from 0 and 1. A probability of exactly 0 stays 0, a class that
-    the source lacks keeps its scores, and so does a row that would have no mass left.
+    One further row in every block of the regression, at the block's mean score, keeps frequencies
+    away from 0 and 1; with few rows a class it still fits noise. A probability of exactly 0 stays
+    0, a class that the source lacks keeps its scores, and so does a row that would have no mass
+    left.
 
     Parameters
     ----------
@@ -30,7 +33,7 @@ class IsotonicScaling(Recalibrator):
     scores_, frequencies_ : K arrays each, the corners of the functions
     """
 
-    _learned = ("scores_", "frequencies_")
+    _learned: ClassVar = {"scores_": corners, "frequencies_": corners}
     scores_: list[np.ndarray]
     frequencies_: list[np.ndarray]
 
@@ -57,15 +60,13 @@ class IsotonicScaling(Recalibrator):
         total = mended.sum(axis=1, keepdims=True)
         return np.where(total > 0, mended / np.where(total > 0, total, 1.0), p)
 
-    def _revived(self, name: str, value: Any) -> Any:
-        try:
-            corners = [np.array(part, dtype=float) for part in value]
-        except (TypeError, ValueError):
-            corners = []
-        if len(corners) < 2 or not all(part.ndim == 1 for part in corners):
-            msg = f"saved holds no lists of numbers in the place of {name}"
+    @classmethod
+    def _restored(cls, saved: dict[str, Any]) -> IsotonicScaling:
+        made = super()._restored(saved)
+        if [len(x) for x in made.scores_] != [len(y) for y in made.frequencies_]:
+            msg = "saved must hold as many frequencies as scores for every class"
             raise InvalidInput(msg)
-        return corners
+        return made
 
 
 def _corners(score: np.ndarray, hit: np.ndarray, frequency: np.ndarray) -> tuple[Any, Any]:
@@ -99,7 +100,7 @@ def _pooled(value: np.ndarray, weight: np.ndarray) -> np.ndarray:
     masses: list[float] = []
     for k in range(len(value)):
         start, mean, mass = k, float(value[k]), float(weight[k])
-        while means and means[-1] >= mean:
+        while means and means[-1] > mean - TIE:
             other, other_mass = means.pop(), masses.pop()
             start = starts.pop()
             mean = (mean * mass + other * other_mass) / (mass + other_mass)

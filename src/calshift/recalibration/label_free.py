@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from calshift.errors import InvalidInput
 from calshift.predictions import Predictions
 from calshift.recalibrator import Recalibrator
 from calshift.reweighting import asked_weights, filled, fitted_slope, weighted
+from calshift.saved import class_weights, positive
 from calshift.temperature_search import least_error_slope
 from calshift.tempering import tempered
 
@@ -31,7 +32,7 @@ class LabelFreeTemperatureScaling(Recalibrator):
     """
 
     keeps_ranking = True
-    _learned = ("temperature_", "class_weights_")
+    _learned: ClassVar = {"temperature_": positive, "class_weights_": class_weights}
     temperature_: float
     class_weights_: np.ndarray
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from calshift.errors import InvalidInput
 from calshift.predictions import Predictions
 from calshift.recalibrator import Recalibrator
 from calshift.reweighting import asked_weights, filled
+from calshift.saved import class_weights
 from calshift.tempering import reweighted
 
 PRIOR_METHOD = "map"  # em-bcts can find a weight of 0, after which a class is impossible
@@ -38,7 +39,7 @@ class PriorCorrection(Recalibrator):
     array([[0.333, 0.667]])
     """
 
-    _learned = ("class_weights_",)
+    _learned: ClassVar = {"class_weights_": class_weights}
     class_weights_: np.ndarray
 
     def __init__(self, weights: Any = None) -> None:
@@ -51,7 +52,7 @@ class PriorCorrection(Recalibrator):
         if found is None:
             msg = "PriorCorrection needs a p_target, or weights: without them nothing has changed"
             raise InvalidInput(msg)
-        return {"class_weights_": filled(found)}
+        return {"class_weights_": filled(found, weights)}
 
     def _mend(self, p: np.ndarray) -> np.ndarray:
         return reweighted(p, self.class_weights_)

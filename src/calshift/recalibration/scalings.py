@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from calshift.predictions import Predictions
 from calshift.recalibrator import Recalibrator
 from calshift.reweighting import SLOPES, asked_weights, fitted_slope, fitted_to, weighted
+from calshift.saved import numbers, positive, slopes
 from calshift.tempering import tempered
 
 
@@ -36,7 +37,7 @@ class TemperatureScaling(Recalibrator):
     """
 
     keeps_ranking = True
-    _learned = ("temperature_",)
+    _learned: ClassVar = {"temperature_": positive}
     temperature_: float
 
     def __init__(self, weights: Any = None) -> None:
@@ -67,7 +68,7 @@ class BiasCorrectedTemperatureScaling(Recalibrator):
     biases_ : (K,) b
     """
 
-    _learned = ("temperature_", "biases_")
+    _learned: ClassVar = {"temperature_": positive, "biases_": numbers}
     temperature_: float
     biases_: np.ndarray
 
@@ -100,7 +101,7 @@ class VectorScaling(Recalibrator):
     slopes_, biases_ : (K,) a and b
     """
 
-    _learned = ("slopes_", "biases_")
+    _learned: ClassVar = {"slopes_": slopes, "biases_": numbers}
     slopes_: np.ndarray
     biases_: np.ndarray
 

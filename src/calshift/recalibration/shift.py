@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,7 +10,14 @@ from calshift.engines import Arrays
 from calshift.penalised import Maximum
 from calshift.predictions import Predictions
 from calshift.recalibrator import Recalibrator
-from calshift.reweighting import asked_weights, counted_classes, filled, fitted_to
+from calshift.reweighting import (
+    asked_weights,
+    counted_classes,
+    filled,
+    fitted_to,
+    least_probability,
+)
+from calshift.saved import class_weights, numbers, slopes
 from calshift.shifting import MOST_SLOPES, ShiftedScaling, fit_shifted
 from calshift.tempering import reweighted, tempered
 
@@ -34,7 +41,7 @@ class ShiftScaling(Recalibrator):
     biases_, class_weights_ : (K,) b and w
     """
 
-    _learned = ("slopes_", "biases_", "class_weights_")
+    _learned: ClassVar = {"slopes_": slopes, "biases_": numbers, "class_weights_": class_weights}
     slopes_: np.ndarray
     biases_: np.ndarray
     class_weights_: np.ndarray
@@ -51,10 +58,11 @@ class ShiftScaling(Recalibrator):
             given = asked_weights(weights, source, target)
             kind = "vs" if source.n_classes <= MOST_SLOPES else "bcts"
             scaling = fitted_to(kind, source)
-            w = np.ones(source.n_classes) if given is None else filled(given)
+            w = np.ones(source.n_classes) if given is None else filled(given, weights)
         else:
             blocks = Arrays.in_blocks(source), Arrays.in_blocks(target)
-            self._found = fit_shifted(*blocks, counted_classes(source), self._start)
+            floor = least_probability(source, target)
+            self._found = fit_shifted(*blocks, counted_classes(source), floor, self._start)
             scaling, w = self._found[0].scaling, np.exp(self._found[0].shift)
         return {
             "slopes_": np.array(scaling.slope),

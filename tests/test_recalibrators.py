@@ -1,0 +1,186 @@
+"""Cases in which a recalibrator went wrong once, or would be easy to get wrong."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+import calshift
+from calshift import InvalidInput, Predictions, Recalibrator
+from calshift.recalibration import RECALIBRATORS, recalibrator_of
+from calshift.simulate import GaussianSimulation
+
+pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+MODEL = GaussianSimulation(3, dimensions=3, imbalance=4)
+P, Y = MODEL.source(300, rng=0)
+Q, _ = MODEL.target(250, rng=1)
+
+
+def fitted(name: str) -> Recalibrator:
+    return recalibrator_of(name).fit(P, Y, Q)
+
+
+@pytest.mark.parametrize("names", [[2, 0, 1], [5, 7, 9], ["10", "20", "30"], [False, True, 2]])
+@pytest.mark.parametrize("name", ["temperature", "vector+prior", "shift"])
+def test_labels_stay_whatever_the_classes_are_called(name, names):
+    source = Predictions(P, [names[c] for c in Y], classes=names)
+    target = Predictions(Q, classes=names)
+    found = recalibrator_of(name).fit(source, None, target).transform(source)
+    np.testing.assert_array_equal(found.y, Y)
+    assert found.classes == tuple(names)
+    mended = calshift.recalibrate(source, None, target, method=name, check=False)
+    assert mended.after.n_source == 300
+
+
+@pytest.mark.parametrize("sharpness", [0.3, 0.1])
+def test_the_temperature_of_a_very_sharp_model_is_the_likelihoods(sharpness):
+    p, y = GaussianSimulation(10, temperature=sharpness).source(3000, rng=10)
+    log_p = np.log(p)  # none is 0
+
+    def loss(log_slope: float) -> float:
+        z = np.exp(log_slope) * log_p
+        top = z.max(axis=1, keepdims=True)
+        return float((np.log(np.exp(z - top).sum(axis=1)) + top[:, 0] - z[range(3000), y]).mean())
+
+    best = np.exp(-minimize_scalar(loss, bounds=(-5, 2), method="bounded").x)
+    found = calshift.TemperatureScaling().fit(p, y).temperature_
+    assert found == pytest.approx(best, rel=2e-3)  # a normal prior, N(1, 10^2), on the slope
+
+
+def test_one_label_of_probability_zero_does_not_ruin_a_fit():
+    p = P.copy()
+    p[0] = np.where(np.arange(3) == Y[0], 0.0, 0.5)
+    with_zero = calshift.TemperatureScaling().fit(p, Y).temperature_
+    assert with_zero < 3 * calshift.TemperatureScaling().fit(P, Y).temperature_
+
+
+def test_equal_neighbours_of_an_isotonic_fit_join_whatever_the_rounding():
+    score, y = np.linspace(0.1, 0.9, 6), [1, 1, 0, 0, 1, 0]
+    one, other = (
+        calshift.IsotonicScaling().fit(score, y, weights=w).transform(score)
+        for w in ([0.7, 1.3], [2.1, 3.9])
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", RECALIBRATORS)
+def test_rows_that_sum_to_one_roughly_come_back_exact(name):
+    rough = np.array([[0.3333, 0.3333, 0.3333], [0.5003, 0.3, 0.2], [0.9995, 0.0, 0.0]])
+    np.testing.assert_allclose(fitted(name).transform(rough).sum(axis=1), 1, rtol=1e-12)
+    lost = calshift.PriorCorrection().fit(P, Y, weights=[0, 1, 1]).transform(rough)
+    np.testing.assert_allclose(lost[2], [1, 0, 0], rtol=1e-12)
+
+
+def test_a_given_weight_of_a_class_that_the_source_lacks_is_used():
+    found = calshift.PriorCorrection().fit(P, np.minimum(Y, 1), weights=[1, 2, 9])
+    np.testing.assert_array_equal(found.class_weights_, [1, 2, 9])
+
+
+def test_far_steps_of_the_joint_fit_raise_no_warning():
+    model = GaussianSimulation(2, dimensions=3, imbalance=4, temperature=0.5, seed=3)
+    p, y = model.source(200, rng=[0, 143])
+    q, _ = model.target(150, rng=[1, 143])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = calshift.ShiftScaling().fit(p, y, q)
+    assert np.isfinite(found.class_weights_).all()
+
+
+@pytest.mark.parametrize(
+    "weights", [[np.int64(1), 2, np.float32(3)], np.array([1, 2, 3]), (1, 2, 3), "map", None]
+)
+def test_any_weights_of_the_constructor_can_be_saved(weights):
+    made = calshift.TemperatureScaling(weights).fit(P, Y, Q)
+    again = Recalibrator.from_dict(json.loads(json.dumps(made.to_dict())))
+    assert again.fit(P, Y, Q).temperature_ == pytest.approx(made.temperature_)
+
+
+def test_saved_class_weights_with_an_unseen_class_fit_again():
+    y = np.minimum(Y, 1)
+    weights = calshift.label_shift_weights(P, y, Q)
+    made = calshift.TemperatureScaling(weights).fit(P, y)
+    again = Recalibrator.from_dict(json.loads(json.dumps(made.to_dict())))
+    assert again.fit(P, y).temperature_ == pytest.approx(made.temperature_)
+
+
+def saved(name: str, **learned) -> dict:
+    whole = json.loads(json.dumps(fitted(name).to_dict()))
+    whole["learned"].update(learned)
+    return whole
+
+
+SPOILT = [
+    ("temperature", "temperature_", wrong)
+    for wrong in (0, -1, float("inf"), float("nan"), "1.5", [1.0], None, True)
+]
+SPOILT += [
+    ("vector", "slopes_", wrong)
+    for wrong in ([], 1.0, [[1, 1, 1]], ["1", "2", "3"], [1, 2], [1, None, 1], [1, float("nan"), 1])
+]
+SPOILT += [("shift", "biases_", wrong) for wrong in ([0], 0, [0, 0, "0"], [0, 0, 0, 0])]
+SPOILT += [
+    (name, "class_weights_", wrong)
+    for name in ("prior", "label-free", "shift")
+    for wrong in ([1], [1, 1, -1], [0, 0, 0], [1, 1, 1, 1], None, [], [1, 1, float("inf")])
+]
+SPOILT += [("ensemble", "shares_", wrong) for wrong in ([1.5, -0.5, 0], [1, 1, 1], [1], [0.5, 0.5])]
+SPOILT += [
+    ("isotonic", name, wrong)
+    for name in ("scores_", "frequencies_")
+    for wrong in (
+        [[0.1, 0.2]] * 2,
+        [[0.1], [0.1], [7]],
+        [[0.2, 0.1]] * 3,
+        [[], [], []],
+        [[None]] * 3,
+        5,
+    )
+]
+SPOILT += [("vector+prior", "steps_", wrong) for wrong in ([], None, [1], {})]
+
+
+@pytest.mark.parametrize(("name", "field", "wrong"), SPOILT)
+def test_what_was_learned_must_be_whole(name, field, wrong):
+    with pytest.raises(InvalidInput, match="saved"):
+        Recalibrator.from_dict(saved(name, **{field: wrong}))
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("name", []),
+        ("name", {"a": 1}),
+        ("version", True),
+        ("version", 1.5),
+        ("classes", 5),
+        ("classes", "abc"),
+        ("classes", ["a", "b"]),
+        ("classes", ["a", "a", "b"]),
+        ("classes", [1, 2, 3]),
+        ("n_classes", 1),
+        ("n_classes", 3.0),
+        ("n_classes", 4),
+        ("parameters", None),
+        ("parameters", {"wieghts": 1}),
+        ("learned", None),
+        ("learned", {}),
+    ],
+)
+@pytest.mark.parametrize("name", ["vector", "vector+prior", "isotonic"])
+def test_the_rest_must_be_whole_too(name, field, wrong):
+    with pytest.raises(InvalidInput, match="saved"):
+        Recalibrator.from_dict({**saved(name), field: wrong})
+    short = saved(name)
+    del short[field]
+    with pytest.raises(InvalidInput, match="saved"):
+        Recalibrator.from_dict(short)
+
+
+def test_a_chain_asks_for_recalibrators():
+    for steps in ([], None, [1], "shift"):
+        with pytest.raises(InvalidInput, match="steps must be a list of recalibrators"):
+            calshift.Chain(steps).fit(P, Y, Q)
