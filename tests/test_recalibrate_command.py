@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,6 +20,8 @@ import calshift
 from calshift.cli import status
 from calshift.columns import Asked
 from calshift.files import read_pair
+from calshift.report import recalibration_dict
+from calshift.verdicts import Gate
 from tests.prediction_files import (
     FRAUD,
     NAMES,
@@ -72,11 +76,10 @@ def test_the_same_file_comes_back_with_mended_probabilities(ending, place, expec
     if ending.startswith(("csv", "tsv")):
         shown = gzip.decompress(after.read_bytes()) if ending.endswith("gz") else after.read_bytes()
         separator = "\t" if ending == "tsv" else ","
-        note = "a,b" if ending == "tsv" else '"a,b"'
         lines = shown.decode().splitlines()
-        assert lines[0].replace('"', "") == separator.join(columns)
-        assert lines[1].startswith(f"00{separator}")
-        assert lines[1].endswith(f"{separator}{note}")
+        assert lines[0] == separator.join(f'"{name}"' for name in columns)
+        assert lines[1].startswith(f'"00"{separator}')
+        assert lines[1].endswith(f'{separator}"a,b"')
     if ending.startswith("jsonl"):
         shown = gzip.decompress(after.read_bytes()) if ending.endswith("gz") else after.read_bytes()
         line = json.loads(shown.splitlines()[1])
@@ -130,15 +133,22 @@ def test_an_arrow_stream_stays_a_stream(place, expected):
     np.testing.assert_allclose(found["p_ant"].to_numpy(), expected[:, 0], rtol=1e-12)
 
 
+def soft(p: np.ndarray) -> np.ndarray:
+    """Less sure: half a float would round the surest to exactly 1."""
+    root = p**0.3
+    return root / root.sum(axis=1, keepdims=True)
+
+
 def test_npz_keeps_every_other_array_and_half_floats_grow(tmp_path):
     before, after = tmp_path / "both.npz", tmp_path / "mended.npz"
     kept = {
-        "p_source": P_SOURCE.astype(np.float16),
+        "p": np.eye(2),  # not the target's: p_target is
+        "p_source": soft(P_SOURCE).astype(np.float16),
         "y_source": Y_SOURCE,
         "classes": np.array(NAMES),
         "cube": np.ones((2, 2, 2)),
     }
-    np.savez(before, p_target=P_TARGET.astype(np.float16), **kept)
+    np.savez(before, p_target=soft(P_TARGET).astype(np.float16), **kept)
     assert mend(before, before, "-o", after) == 0
     with np.load(after) as found:
         assert sorted(found.files) == sorted([*kept, "p_target"])
@@ -248,7 +258,7 @@ def test_the_output_can_be_the_terminal(place, tmp_path, capfdbinary):
     target = write(tmp_path / "t.csv", table(P_TARGET))
     assert mend(place / "source.csv", target, "-o", "-") == 0
     shown = capfdbinary.readouterr()
-    assert shown.out.startswith(b"p_ant,p_bee,p_cow\n")
+    assert shown.out.startswith(b'"p_ant","p_bee","p_cow"\n')
     assert len(shown.out.splitlines()) == 601
     assert b"before" in shown.err
 
@@ -315,3 +325,114 @@ def test_given_weights_are_used(place, tmp_path):
     assert mend(place / "source.csv", target, "-o", tmp_path / "m.csv", *asked) in (0, 3)
     found = read_pair(place / "source.csv", tmp_path / "m.csv").target.p
     np.testing.assert_allclose(found, P_TARGET, rtol=1e-12)
+
+
+def odd_csv(rows: int, line: str = "\r\n", mark: str = "\ufeff", coding: str = "utf-8") -> bytes:
+    """What programs write: a mark, quotes everywhere, other line ends, a cell with lines in it."""
+    head = '"key";"p_ant";"note";"p_bee";"p_cow"'
+    cells = [
+        f'"0{k}";{float(a)!r};"a ""b""; \r\n ü{k}";"{float(b)!r}";{float(c)!r}'
+        for k, (a, b, c) in enumerate(P_TARGET[np.arange(rows) % 600])
+    ]
+    return (mark + line.join([head, *cells[:3], "", *cells[3:]]) + line).encode(coding)
+
+
+@pytest.mark.parametrize(
+    ("line", "mark", "coding"),
+    [("\r\n", "\ufeff", "utf-8"), ("\n", "", "utf-8"), ("\n", "", "latin-1")],
+)
+def test_every_other_byte_of_a_csv_stays(line, mark, coding, place, tmp_path, expected):
+    before, after = tmp_path / "t.csv", tmp_path / "m.csv"
+    before.write_bytes(odd_csv(600, line, mark, coding))
+    assert mend(place / "source.csv", before, "-o", after) == 0
+    number = r"\d\.\d+(?:e-?\d+)?"
+    old, new = (path.read_bytes().decode(coding) for path in (before, after))
+    # the quotes around a number that is replaced go; nothing else does
+    assert re.split(number, new) == re.split(f'"{number}"|{number}', old)
+    found = np.array(re.findall(number, new), dtype=float).reshape(600, 3)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_cells_with_lines_in_them_are_read_in_files_of_many_blocks(place, tmp_path):
+    before, after = tmp_path / "t.csv", tmp_path / "m.csv"
+    before.write_bytes(odd_csv(24_000))  # pyarrow reads blocks of about a megabyte
+    assert mend(place / "source.csv", before, "-o", after, "--no-check") in (0, 3)
+    assert after.read_bytes().count(b"\r\n") == before.read_bytes().count(b"\r\n")
+
+
+def test_a_lone_carriage_return_stays_within_its_cell(place, tmp_path):
+    import csv
+
+    before, after = tmp_path / "t.csv", tmp_path / "m.csv"
+    lines = [f'"a\rb{k}",{",".join(map(repr, row))}' for k, row in enumerate(P_TARGET.tolist())]
+    before.write_text("\n".join(["note,p_ant,p_bee,p_cow", *lines]) + "\n", newline="")
+    assert mend(place / "source.csv", before, "-o", after) == 0
+    with after.open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert len(rows) == 601
+    assert rows[5][0] == "a\rb4"
+
+
+def test_jsonl_with_rare_line_separators_in_texts_is_mended(place, tmp_path):
+    before, after = tmp_path / "t.jsonl", tmp_path / "m.jsonl"
+    objects = [
+        {
+            **dict(zip(("p_ant", "p_bee", "p_cow"), row, strict=True)),
+            "note": "a\u2028b\x85c",
+            "n": {"x": [1]},
+        }
+        for row in P_TARGET.tolist()
+    ]
+    before.write_text(
+        "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects), encoding="utf-8"
+    )
+    assert mend(place / "source.csv", before, "-o", after) == 0
+    found = [json.loads(line) for line in after.read_text(encoding="utf-8").split("\n") if line]
+    assert [(one["note"], one["n"]) for one in found] == [("a\u2028b\x85c", {"x": [1]})] * 600
+
+
+def test_rows_that_are_certain_cannot_be_mended_and_that_is_said(place, tmp_path, capsys):
+    certain = np.eye(3)[P_TARGET.argmax(axis=1)]
+    target = write(tmp_path / "t.csv", table(certain))
+    assert mend(place / "source.csv", target, "-o", tmp_path / "m.csv", "--no-check") == 3
+    said = capsys.readouterr().out
+    assert said.startswith("No answer to rely on: 100% of the target's rows")
+
+
+def test_weights_that_are_given_are_said_to_judge_themselves(place, tmp_path, capsys):
+    target = write(tmp_path / "t.csv", table(P_TARGET))
+    mend(place / "source.csv", target, "-o", tmp_path / "m.csv", "--weights", "1,1,1")
+    assert "judged by the weights given" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_worse_answer_ends_with_status_3():
+    found = calshift.recalibrate(P_SOURCE, Y_SOURCE, P_TARGET)
+    turned = replace(
+        found,
+        before=found.after,
+        after=found.before,
+        change=calshift.compare(found.before, found.after),
+    )
+    assert recalibration_dict(found, Gate())["exit_code"] == 0
+    report = recalibration_dict(turned, Gate())
+    assert report["exit_code"] == 3
+    assert "keep the probabilities as they were" in report["verdict"]
+
+
+def test_one_target_row_is_too_few_and_blamed_on_the_target(place, tmp_path, capsys):
+    target = write(tmp_path / "t.csv", table(P_TARGET[:1]))
+    assert mend(place / "source.csv", target, "-o", tmp_path / "m.csv") == 2
+    assert "at least two rows" in (told := capsys.readouterr().err)
+    assert "y_source" not in told
+
+
+def test_another_number_of_classes_is_said_in_numbers(place, tmp_path, capsys):
+    target = write(tmp_path / "t.csv", table(P_TARGET))
+    saved = str(tmp_path / "saved.json")
+    assert mend(place / "source.csv", target, "-o", tmp_path / "m.csv", "--save", saved) == 0
+    two = write(
+        tmp_path / "two.csv",
+        table(P_TARGET[:, :2] / P_TARGET[:, :2].sum(axis=1)[:, None], names=("ant", "bee")),
+    )
+    assert status(["apply", saved, two, "-o", str(tmp_path / "n.csv")]) == 2
+    assert "has 2 classes, and the recalibrator 3" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import warnings
 
 import numpy as np
@@ -184,3 +185,36 @@ def test_a_chain_asks_for_recalibrators():
     for steps in ([], None, [1], "shift"):
         with pytest.raises(InvalidInput, match="steps must be a list of recalibrators"):
             calshift.Chain(steps).fit(P, Y, Q)
+
+
+def test_only_the_last_step_of_a_chain_may_need_the_target():
+    for first in (calshift.TemperatureScaling("bbse"), calshift.LabelFreeTemperatureScaling()):
+        with pytest.raises(InvalidInput, match="only the last step of a Chain sees the target"):
+            calshift.Chain([first, calshift.PriorCorrection()]).fit(P, Y, Q)
+
+
+def test_equal_answers_are_equal_also_after_pickling():
+    one, two = (calshift.recalibrate(P, Y, Q, check=False) for _ in range(2))
+    assert one == two
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert one != calshift.recalibrate(P, Y, Q, check=False, method="temperature")
+    assert calshift.Chain([calshift.ShiftScaling()]) == calshift.Chain([calshift.ShiftScaling()])
+    assert calshift.ShiftScaling() != calshift.ShiftScaling("map")
+
+
+def test_whole_numbers_of_numpy_seed_as_pythons_do():
+    one, two, other = (calshift.recalibrate(P, Y, Q, rng=rng) for rng in (3, np.int64(3), 4))
+    assert one == two
+    assert one.after.estimate != other.after.estimate
+
+
+def test_parts_are_fitted_from_the_start_each():
+    """A fit that began where the one to all rows ended would know of the rows it is judged on."""
+    found = calshift.recalibrate(P, Y, Q, folds=2, check=False)
+    again = calshift.recalibrate(P, Y, Q, folds=2, check=False, method=found.recalibrator)
+    assert found.after.estimate == again.after.estimate
+    assert len(pickle.dumps(found.recalibrator)) < 2000
+
+
+def test_a_notebook_shows_the_table():
+    assert "before" in calshift.recalibrate(P, Y, Q, check=False)._repr_html_()

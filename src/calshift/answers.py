@@ -41,7 +41,7 @@ def target_result(
     target: Predictions,
     options: Options,
     weights: Any,
-    draws: Bootstrap,
+    draws: Bootstrap | None,
     check: LabelShiftCheck | None,
 ) -> CalibrationErrorResult:
     """The error without labels from the rows of both samples, and the source's own beside it."""

@@ -18,6 +18,8 @@ from calshift.opening import Format
 from calshift.predictions import Predictions, check_pair, named_predictions
 from calshift.values import coded_labels, labels_of, numbers_of, times_of
 
+LEAST_GAP = 2.0**-53  # of a probability from 1, by which log-odds stay finite
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -134,7 +136,10 @@ def read_target(
     """A file without labels alone, its classes put into this order by their names."""
     file = open_predictions(path, "target", asked)
     p = _gathered(file).p
-    names = _both_named(file.classes, p)
+    names, K = _both_named(file.classes, p), 2 if p.ndim == 1 else p.shape[1]
+    if classes is not None and len(classes) != K:
+        msg = f"{path} has {K} classes, and the recalibrator {len(classes)}: {listed(classes)}"
+        raise InvalidInput(msg)
     if classes is not None and names is not None:
         if set(names) != set(classes):
             msg = f"{path} must have the classes {listed(classes)}; it has {listed(names)}"
@@ -214,7 +219,7 @@ def _from_logits(z: np.ndarray) -> np.ndarray:
 
 def _to_logits(p: np.ndarray) -> np.ndarray:
     """What `_from_logits` reads as p: logarithms, or log-odds of one column."""
-    least = np.finfo(float).tiny
     if p.ndim == 2:
-        return np.asarray(np.log(np.maximum(p, least)))
-    return np.asarray(np.log(np.maximum(p, least)) - np.log(np.maximum(1 - p, least)))
+        return np.asarray(np.log(np.maximum(p, np.finfo(float).tiny)))
+    inside = np.clip(p, LEAST_GAP, 1 - LEAST_GAP)  # the same distance from either end
+    return np.asarray(np.log(inside / (1 - inside)))

@@ -40,7 +40,7 @@ def estimated(
     events: Events,
     options: Options,
     weights: Any,
-    draws: Bootstrap,
+    draws: Bootstrap | None,
 ) -> tuple[Estimation, ClassWeights]:
     """Without target labels: the errors with their laws, and the weights used."""
     found = class_weights_of(weights, source, target)
@@ -50,6 +50,7 @@ def estimated(
     )  # fmt: skip
     if options.interval != "bootstrap":
         return errors, found
+    assert draws is not None  # a bootstrap comes with them
     refit = found.method if found.influence is not None and found.method in METHODS else found
     recipe = Recipe(events, options, refit)
     return _with_draws(errors, draws, recipe, source, target), found

@@ -9,8 +9,8 @@ import numpy as np
 
 from calshift.answers import target_result
 from calshift.api import target_calibration_error
-from calshift.bootstrap import Bootstrap, Progress
-from calshift.checks import checked_generator, checked_whole
+from calshift.bootstrap import Progress
+from calshift.checks import checked_generator, checked_whole, is_number
 from calshift.comparison import difference
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.options import Options
@@ -19,6 +19,8 @@ from calshift.recalibration import DEFAULT_RECALIBRATOR, recalibrator_of
 from calshift.recalibrator import Recalibrator
 from calshift.results import RecalibrationResult
 from calshift.weights import DEFAULT
+
+FEW_CERTAIN, MOST_CERTAIN = 0.01, 0.5  # of the target's rows: said; beyond it, not trusted
 
 
 def recalibrate(
@@ -76,36 +78,64 @@ def recalibrate(
     >>> result.probabilities.shape
     (3000, 3)
     """
-    options = Options(kind, norm, "debiased", "auto", "mass", None, "auto", "influence")
+    options = Options(
+        kind=kind, norm=norm, estimator="debiased", bins="auto", binning="mass", kernel=None,
+        bandwidth="auto", interval="influence",
+    )  # fmt: skip
     if options.norm not in (1.0, 2.0) or kind == "canonical":
         msg = f"norm must be 1 or 2 and kind not canonical; got {norm!r} and {kind!r}"
         raise InvalidInput(msg)
     source, target = as_pair(p_source, y_source, p_target)
-    parts = _divided(source, target, checked_whole(folds, "folds", 2), checked_generator(rng))
-    fitted = recalibrator_of(method)
-    asked = DEFAULT if weights is None else weights
-    seed = rng if isinstance(rng, int) else 0
+    generator = checked_generator(rng)
+    parts = _divided(source, target, checked_whole(folds, "folds", 2), generator)
+    fitted, asked = recalibrator_of(method), DEFAULT if weights is None else weights
     before = target_calibration_error(
-        source, None, target, weights=asked, kind=kind, norm=norm, check=check, rng=seed
-    )
+        source, None, target, weights=asked, kind=kind, norm=norm, check=check,
+        rng=int(rng) if is_number(rng) else int(generator.integers(2**31)),
+    )  # fmt: skip
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", UnreliableWeights)  # the error before told them
         fitted.fit(source, None, target, weights=weights)
         other_rows = _cross_fitted(fitted, (source, target), parts, weights, progress)
-        draws = Bootstrap(500, seed, 1, None)  # not used: the interval is in closed form
-        after = target_result(*other_rows, options, asked, draws, before.assumption)
-    count = int(parts[0].max()) + 1
-    mended = fitted.transform(target).p
-    return RecalibrationResult(mended, fitted, before, after, difference(after, before), count)
+        after = target_result(*other_rows, options, asked, None, before.assumption)
+    notes, usable = _objections(target, weights)
+    return RecalibrationResult(
+        probabilities=fitted.transform(target).p,
+        recalibrator=fitted,
+        before=before,
+        after=after,
+        change=difference(after, before),
+        folds=int(parts[0].max()) + 1,
+        notes=notes,
+        usable=usable,
+    )
 
 
-Parts = tuple[np.ndarray, np.ndarray]  # the part of each source row, and of each target row
+def _objections(target: Predictions, weights: Any) -> tuple[tuple[str, ...], bool]:
+    """What to know about the mending itself, and whether it can be worth anything."""
+    notes, usable = [], True
+    certain = float(np.average(target.matrix.max(axis=1) >= 1, weights=target.frequency))
+    if certain > FEW_CERTAIN:
+        notes.append(
+            f"{certain:.0%} of the target's rows give a class a probability of exactly 1: nothing "
+            "can mend them; keep more digits, or the scores"
+        )
+        usable = certain <= MOST_CERTAIN
+    if not (weights is None or isinstance(weights, str)):
+        notes.append("mended and judged by the weights given, which are not compared with the data")
+    return tuple(notes), usable
+
+
+Division = tuple[np.ndarray, np.ndarray]  # the part of each source row, and of each target row
 
 
 def _divided(
     source: Predictions, target: Predictions, folds: int, rng: np.random.Generator
-) -> Parts:
+) -> Division:
     """Rows in parts of equal size; classes are spread evenly over the parts."""
+    if len(target) < 2:
+        msg = "p_target must have at least two rows: what mends one part is fitted to the others"
+        raise InvalidInput(msg)
     folds = min(folds, len(source), len(target))
     order = rng.permutation(len(source))
     order = order[np.argsort(source.labels[order], kind="stable")]
@@ -124,7 +154,7 @@ def _divided(
 def _cross_fitted(
     fitted: Recalibrator,
     samples: tuple[Predictions, Predictions],
-    parts: Parts,
+    parts: Division,
     weights: Any,
     progress: Progress | None,
 ) -> tuple[Predictions, Predictions]:
@@ -134,8 +164,7 @@ def _cross_fitted(
         rest, here = (
             [np.flatnonzero((of == part) == held) for of in parts] for held in (False, True)
         )
-        other = recalibrator_of(fitted)
-        other._start_like(fitted)
+        other = fitted._fresh()
         source, target = (s.taken(rows) for s, rows in zip(samples, rest, strict=True))
         other.fit(source, None, target, weights=weights)
         for p, sample, rows in zip(mended, samples, here, strict=True):

@@ -12,6 +12,7 @@ import numpy as np
 from calshift.errors import InvalidInput
 
 BATCH = 65_536  # rows
+PACKINGS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 Batch = dict[str, Any]
 
 

@@ -14,6 +14,7 @@ import click
 
 from calshift.arguments import together
 from calshift.errors import InvalidInput, UnreliableWeights
+from calshift.opening import PACKINGS
 from calshift.report import (
     as_json,
     check_writable,
@@ -29,7 +30,6 @@ from calshift.report import (
 FACES: dict[str, Callable[[dict[str, Any]], str]] = {
     "report": page, "json": as_json, "markdown": markdown, "prometheus": prometheus,
 }  # fmt: skip
-PACKED = ("gz", "bz2", "zst")
 COLOURS = {"fine": "green", "breached": "red", "untrusted": "yellow"}
 
 output_options = together(
@@ -65,7 +65,7 @@ def check_outputs(
 def check_same_ending(output: str, read: str) -> None:
     """A file that is written again has the format of the one that was read."""
     endings = [Path(path).name.lower().partition(".")[2].split(".")[-2:] for path in (output, read)]
-    last = [parts if parts[-1] in PACKED else parts[-1:] for parts in endings]
+    last = [parts if f".{parts[-1]}" in PACKINGS else parts[-1:] for parts in endings]
     if output != "-" and last[0] != last[1]:
         msg = f"{output} must end in .{'.'.join(last[1])}: it is {read} again, mended"
         raise InvalidInput(msg)

@@ -34,7 +34,6 @@ class Prior:
     largest : strength that a form may have
     steps : of Newton's method in which the strengths may still change
     stride : power of MacKay's ratio; twice the step where it would creep, as all is noise
-    spare : directions that each form is credited with beyond those that speak
     """
 
     centre: np.ndarray
@@ -44,7 +43,6 @@ class Prior:
     largest: float = 1e3
     steps: int = 10
     stride: float = 2.0
-    spare: float = 0.0
 
     def precision(self, strength: np.ndarray) -> np.ndarray:
         """(d, d)."""
@@ -61,7 +59,7 @@ class Prior:
     def evident(self, strength: np.ndarray, at: np.ndarray, parts: Parts) -> np.ndarray:
         """Towards MacKay's fixed point of the evidence, on the quadratic model around ``at``.
 
-        strength_k = (freedom_k - strength_k tr(form_k Sigma) + spare) / offset' form_k offset
+        strength_k = (freedom_k - strength_k tr(form_k Sigma)) / offset' form_k offset
         """
         _, gradient, information = parts
         for _ in range(5 if self.forms else 0):
@@ -71,7 +69,7 @@ class Prior:
             offset = offset + covariance @ (gradient - precision @ offset)
             loose = np.array([np.sum(form * covariance) for form in self.forms])
             size = np.array([offset @ form @ offset for form in self.forms])
-            known = np.maximum(self.freedom(strength) - strength * loose, 0) + self.spare
+            known = np.maximum(self.freedom(strength) - strength * loose, 0)
             ratio = known / np.maximum(strength * size, 1e-12)
             before = strength
             strength = np.clip(strength * ratio**self.stride, LEAST_STRENGTH, self.largest)
@@ -101,19 +99,9 @@ class Maximum:
     iterations: int
 
 
-def maximised(
-    likelihood: Likelihood,
-    prior: Prior,
-    size: float,
-    start: np.ndarray | None = None,
-    strength: np.ndarray | None = None,
-) -> Maximum:
-    """The parameters of largest penalised likelihood of ``size`` rows, from the centre or a start.
-
-    With a strength from before, the search for the one of largest evidence starts there.
-    """
-    now = prior.centre if start is None else start
-    strength = np.ones(len(prior.forms)) if strength is None else strength
+def penalised_maximum(likelihood: Likelihood, prior: Prior, size: float) -> Maximum:
+    """The parameters of largest penalised likelihood of ``size`` rows, searched from the centre."""
+    now, strength = prior.centre, np.ones(len(prior.forms))
     parts = likelihood(now)
     for step in range(1, MOST_STEPS + 1):
         if step <= prior.steps:

@@ -11,7 +11,7 @@ import numpy as np
 
 from calshift.calibrators import KINDS, LEAST_PROBABILITY, Scaling
 from calshift.engines import Arrays
-from calshift.penalised import LEAST_STRENGTH, Parts, Prior, maximised
+from calshift.penalised import LEAST_STRENGTH, Parts, Prior, penalised_maximum
 
 
 def fit_scaling(
@@ -33,7 +33,7 @@ def fit_scaling(
         return value, gradient, information
 
     n = class_counts.sum()
-    found = maximised(likelihood, prior, n)
+    found = penalised_maximum(likelihood, prior, n)
     return replace(
         start,
         parameters=found.parameters,

@@ -14,13 +14,12 @@ import numpy as np
 from calshift.calibrators import KINDS, LEAST_PROBABILITY, Scaling
 from calshift.engines import Arrays, Sums
 from calshift.frozen import Frozen
-from calshift.penalised import LEAST_STRENGTH, Maximum, Parts, Prior, maximised
+from calshift.penalised import LEAST_STRENGTH, Maximum, Parts, Prior, penalised_maximum
 from calshift.predictions import Predictions
 from calshift.scaling import complement, laws, placed, scaling_prior, unfitted
 
 LARGEST_STRENGTH = 1e4  # a spread of .01
 PRIOR_STEPS = {"vs": 20, "bcts": 8}  # fewer where there are so many classes that each costs
-SPARE = 1.0  # a pull to the simple, felt where few directions speak
 STRIDE = 1.5  # strengths of forms that meet swing with longer ones
 MOST_SLOPES = 200  # classes up to which each has a slope of its own
 
@@ -97,19 +96,23 @@ def _normalised(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return p, (np.log(total) + top)[:, 0]
 
 
+def kind_for(K: int) -> str:
+    """The calibrator for so many classes."""
+    return "vs" if K <= MOST_SLOPES else "bcts"
+
+
 def fit_shifted(
     source: Arrays,
     target: Arrays,
     class_counts: np.ndarray,
     floor: float = LEAST_PROBABILITY,
-    start: tuple[ShiftedScaling, Maximum] | None = None,
 ) -> tuple[ShiftedScaling, Maximum]:
-    """The parameters of largest penalised likelihood; ``start`` is a fit to similar rows.
+    """The parameters of largest penalised likelihood.
 
     Every class must have a count: what stands for the rows of a class that the source lacks. A
     probability below the floor counts as that.
     """
-    kind = "vs" if len(class_counts) <= MOST_SLOPES else "bcts"
+    kind = kind_for(len(class_counts))
     sizes = source.predictions.size, target.predictions.size
     model = ShiftedScaling(
         unfitted(kind, class_counts, floor), np.zeros(len(class_counts)), sizes[1] / sizes[0]
@@ -123,8 +126,7 @@ def fit_shifted(
         value, gradient, information = found
         return value, gradient, information
 
-    warm = {} if start is None else {"start": start[0].parameters, "strength": start[1].strength}
-    found = maximised(likelihood, shifted_prior(kind, class_counts), sum(sizes), **warm)
+    found = penalised_maximum(likelihood, shifted_prior(kind, class_counts), sum(sizes))
     return model.at(found.parameters), found
 
 

@@ -26,7 +26,7 @@ ANGLES = np.arcsin(np.sqrt(MIDDLES)) * 2 / np.pi
 
 
 @dataclass(frozen=True)
-class Tempered:
+class TemperedRows:
     """Scores of both samples, and the weight of every source row."""
 
     source: np.ndarray  # (n, K) log p
@@ -83,11 +83,11 @@ class Tempered:
             summed(w2p * p, w2 * (1 - 2 * hit)),
         ]
 
-    def shrunk(self) -> Tempered:
+    def shrunk(self) -> TemperedRows:
         """Some of the rows, evenly spaced."""
         K = len(self.seen)
         n, m = (max(1, len(x) * K // SHRUNK) for x in (self.source, self.target))
-        return Tempered(
+        return TemperedRows(
             self.source[::n], self.target[::m], self.label[::n], self.weight[::n],
             self.weight2[::n], self.frequency[::m], self.seen,
         )  # fmt: skip
@@ -101,7 +101,7 @@ def least_error_slope(
     Near, because probabilities that are all but 0 and 1 have a small classwise error too.
     """
     w = np.nan_to_num(class_weights / np.nanmax(class_weights))[source.labels]
-    rows = Tempered(
+    rows = TemperedRows(
         _scores(source),
         _scores(target),
         source.labels,
@@ -118,7 +118,7 @@ def least_error_slope(
     return _lowest(rows, at, np.array(LAST))
 
 
-def _lowest(rows: Tempered, at: float, steps: np.ndarray) -> float:
+def _lowest(rows: TemperedRows, at: float, steps: np.ndarray) -> float:
     """Where a parabola through the errors is least; the lowest of them if it bends down."""
     errors = [rows.error(at * np.exp(step)) for step in steps]
     bend, tilt, _ = np.polyfit(steps, errors, 2)

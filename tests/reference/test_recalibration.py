@@ -128,8 +128,8 @@ def by_definition(score, hit, f, at):
     block = blocks(score, hit, f)
     mass = np.bincount(block, f)
     level = (np.bincount(block, f * hit) + np.bincount(block, f * score) / mass) / (mass + 1)
-    joined = blocks(np.arange(len(mass)), level, mass)
-    level = np.bincount(joined, mass * level) / np.bincount(joined, mass)
+    joined = blocks(np.arange(len(mass)), level, mass + 1)
+    level = np.bincount(joined, (mass + 1) * level) / np.bincount(joined, mass + 1)
     return np.interp(at, score, level[joined[block]])
 
 

@@ -86,6 +86,7 @@ def recalibrate(source: str, target: str, **options: Any) -> int:
     shown = textwrap.fill(printable(report["verdict"]), 98)
     say(click.style(shown, fg=COLOURS[report["status"]], bold=True), aside)
     say(f"\n{found.table(gate.level)}\n", aside)
-    for note in report["notes"]:
+    where = "" if options["output"] == "-" else f"Written to {options['output']}."
+    for note in (*report["notes"], where):
         say(textwrap.fill(printable(note), 98), aside)
     return EXIT_CODES[report["status"]]

@@ -12,7 +12,7 @@ from calshift.errors import InvalidInput
 from calshift.formats.arrays import npy, npz
 from calshift.formats.arrow import Ipc, Parquet
 from calshift.formats.text import Csv, JsonLines
-from calshift.opening import Format, check_file, readable
+from calshift.opening import PACKINGS, Format, check_file, readable
 
 FORMATS: dict[str, Any] = {
     ".parquet": Parquet, ".csv": Csv, ".tsv": Csv, ".arrow": Ipc, ".feather": Ipc, ".ipc": Ipc,
@@ -36,6 +36,6 @@ def open_format(path: str | Path, role: str, label: str | None = None) -> Format
 def _ending(path: Path) -> str:
     """The last ending that is no compression."""
     endings = [ending.lower() for ending in path.suffixes]
-    while len(endings) > 1 and endings[-1] in (".gz", ".bz2", ".zst"):
+    while len(endings) > 1 and endings[-1] in PACKINGS:
         endings.pop()
     return endings[-1] if endings else ""

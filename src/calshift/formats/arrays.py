@@ -52,7 +52,7 @@ class Arrays:
         with np.load(self.path, allow_pickle=False) as archive:
             whole = {name: np.asarray(archive[name]) for name in archive.files}
         for name, values in cast.items():
-            whole[name if name in whole else real[name]] = values
+            whole[real[name]] = values
         np.savez_compressed(written, **whole)  # type: ignore[arg-type]
         return written.getvalue()
 
@@ -78,12 +78,12 @@ def npz(path: Path, role: str, label: str | None) -> Arrays:
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
         arrays = {name: _plain(archive, name, path) for name in archive.files}
     mine, other = f"_{role}", "_target" if role == "source" else "_source"
-    kept = {
-        name.removesuffix(mine): array
-        for name, array in arrays.items()
-        if not name.endswith(other) and array.ndim in (1, 2)
-    }
-    return Arrays(path, kept, {f"{name}{mine}": name for name in kept})
+    flat = {name: array for name, array in arrays.items() if array.ndim in (1, 2)}
+    plain = {name: name for name in flat if not name.endswith((mine, other))}
+    own = {name.removesuffix(mine): name for name in flat if name.endswith(mine)}
+    real = plain | own  # p_target is the target's p, also where there is a p
+    kept = {short: flat[long] for short, long in real.items()}
+    return Arrays(path, kept, {long: short for short, long in real.items()})
 
 
 def npy(path: Path, role: str, label: str | None) -> Arrays:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Iterable, Iterator
@@ -13,7 +12,7 @@ import numpy as np
 
 from calshift.arrow_columns import ArrowColumns
 from calshift.errors import InvalidInput
-from calshift.opening import Batch, check_rows, readable, shortened
+from calshift.opening import PACKINGS, Batch, check_rows, readable, shortened
 
 JSON_BLOCK = 16_000_000  # bytes
 
@@ -34,7 +33,7 @@ class Csv(ArrowColumns):
     def _opened(self, convert: Any) -> Any:
         from pyarrow import csv as arrow_csv
 
-        parse = arrow_csv.ParseOptions(delimiter=self.separator)
+        parse = arrow_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True)
         return arrow_csv.open_csv(str(self.path), parse_options=parse, convert_options=convert)
 
     def batches(self, numbers: Iterable[str], others: Iterable[str]) -> Iterator[Batch]:
@@ -64,19 +63,37 @@ class Csv(ArrowColumns):
         return f"{self.path}: column {name!r} must hold numbers; one value is {found[2]!r}"
 
     def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:
-        """Field by field, so that every other column stays as it was written."""
+        """Field by field: every other byte stays as it was written."""
         with readable(self.path):
-            text = _text(self.path)
-            rows = [row for row in csv.reader(io.StringIO(text), delimiter=self.separator) if row]
-        n = len(next(iter(numbers.values())))
-        check_rows(self.path, len(rows) - 1, n)
-        for name, values in numbers.items():
-            place = self.names.index(name)
-            for row, value in zip(rows[1:], values.tolist(), strict=True):
-                row[place] = repr(value)
-        out = io.StringIO()
-        csv.writer(out, delimiter=self.separator, lineterminator="\n").writerows(rows)
-        return _packed(out.getvalue(), self.path)
+            text = _unpacked(self.path).decode("latin-1")  # any bytes, and back again
+        texts = {self.names.index(name): list(map(repr, v.tolist())) for name, v in numbers.items()}
+        wanted, rows, out = len(next(iter(numbers.values()))), -1, []  # the header comes first
+        for line in _lines(text, self.separator):
+            blank = len(line) == 1 and not line[0][0]
+            for k, (field, end) in enumerate(line):
+                mended = k in texts and not blank and 0 <= rows < wanted
+                out += [texts[k][rows] if mended else field, end]
+            rows += not blank
+        check_rows(self.path, rows, wanted)
+        return _packed("".join(out).encode("latin-1"), self.path)
+
+
+def _lines(text: str, separator: str) -> Iterator[list[tuple[str, str]]]:
+    """Lines of (field, what ends it), quotes kept; a quoted field may hold line ends."""
+    plain = rf"[^{separator}\r\n]*"
+    field = re.compile(rf'("(?:[^"]|"")*"{plain}|{plain})({separator}|\r\n|\r|\n|$)')
+    line: list[tuple[str, str]] = []
+    at = 0
+    while at < len(text):
+        found = field.match(text, at)
+        assert found is not None  # an empty field at least
+        line.append((found[1], found[2]))
+        at = found.end()
+        if found[2] != separator:
+            yield line
+            line = []
+    if line:
+        yield line
 
 
 class JsonLines(ArrowColumns):
@@ -115,33 +132,33 @@ class JsonLines(ArrowColumns):
                 yield {name: table.column(name).combine_chunks() for name in wanted}
 
     def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:
-        """Line by line, so that everything else in an object stays."""
+        """Line by line: every other value of an object stays, written anew."""
         import json
 
         with readable(self.path):
-            lines = [json.loads(line) for line in _text(self.path).splitlines() if line.strip()]
+            text = _unpacked(self.path).decode("utf-8-sig")
+            lines = [json.loads(line) for line in text.split("\n") if line.strip()]
         check_rows(self.path, len(lines), len(next(iter(numbers.values()))))
         for name, values in numbers.items():
             for line, value in zip(lines, values.tolist(), strict=True):
                 line[name] = value
         whole = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        return _packed(whole, self.path)
+        return _packed(whole.encode(), self.path)
 
 
-def _text(path: Path) -> str:
-    """What a file holds, unpacked."""
+def _unpacked(path: Path) -> bytes:
+    """What a file holds."""
     import pyarrow as pa
 
     with pa.input_stream(str(path)) as file:
-        return bytes(file.read()).decode("utf-8-sig")
+        return bytes(file.read())
 
 
-def _packed(text: str, path: Path) -> bytes:
+def _packed(content: bytes, path: Path) -> bytes:
     """Packed as the file of that name is."""
     import pyarrow as pa
 
-    kind = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}.get(path.suffix.lower())
-    content = text.encode()
+    kind = PACKINGS.get(path.suffix.lower())
     if kind is None:
         return content
     out = pa.BufferOutputStream()

@@ -38,7 +38,7 @@ DEFAULT_RECALIBRATOR = "shift"  # why: docs/mathematics.md section 11, benchmark
 def recalibrator_of(method: Any) -> Recalibrator:
     """A method's name, or a recalibrator, as one that is not fitted."""
     if isinstance(method, Recalibrator):
-        return type(method)(**method.get_params(deep=False))
+        return method._fresh()
     if not isinstance(method, str) or method not in RECALIBRATORS:
         msg = f"method must be one of {', '.join(RECALIBRATORS)}, or a recalibrator; got {method!r}"
         raise InvalidInput(msg)

@@ -44,12 +44,15 @@ class Chain(Recalibrator):
     def _learn(
         self, source: Predictions, target: Predictions | None, weights: Any
     ) -> dict[str, Any]:
-        fitted = [_fresh(step) for step in self._checked()]
+        fitted = [step._fresh() for step in self._checked()]
         for step in fitted[:-1]:
-            source = step.fit(source).transform(source)
+            source = _fitted_alone(step, source).transform(source)
             target = None if target is None else step.transform(target)
         fitted[-1].fit(source, None, target, weights=weights)
         return {"steps_": fitted}
+
+    def _fresh(self) -> Chain:
+        return Chain([step._fresh() for step in self._checked()])
 
     def _mend(self, p: np.ndarray) -> np.ndarray:
         for step in self.steps_:
@@ -64,7 +67,11 @@ class Chain(Recalibrator):
         return steps
 
     def _plain_parameters(self) -> dict[str, Any]:
-        return {}  # its steps are told by what they learned
+        if self.__sklearn_is_fitted__():
+            return {}  # its steps are told by what they learned
+        return {
+            "steps": [[type(step).__name__, step._plain_parameters()] for step in self._checked()]
+        }
 
     @classmethod
     def _parameters_from(cls, saved: dict[str, Any]) -> dict[str, Any]:
@@ -76,8 +83,18 @@ class Chain(Recalibrator):
     @classmethod
     def _restored(cls, saved: dict[str, Any]) -> Chain:
         made = super()._restored(saved)
-        made.steps = [_fresh(step) for step in made.steps_]
+        made.steps = [step._fresh() for step in made.steps_]
         return made
+
+
+def _fitted_alone(step: Recalibrator, source: Predictions) -> Recalibrator:
+    try:
+        return step.fit(source)
+    except InvalidInput as problem:
+        if "p_target" not in str(problem):
+            raise
+        msg = f"only the last step of a Chain sees the target: {step!r} needs it, and must be last"
+        raise InvalidInput(msg) from problem
 
 
 def _steps(value: Any, K: int) -> list[Recalibrator]:
@@ -88,11 +105,3 @@ def _steps(value: Any, K: int) -> list[Recalibrator]:
     if any(step.n_classes_ != K for step in steps):
         raise ValueError
     return steps
-
-
-def _fresh(step: Recalibrator) -> Recalibrator:
-    """The same, not fitted."""
-    parameters = step.get_params(deep=False)
-    if isinstance(step, Chain):
-        parameters = {"steps": [_fresh(inner) for inner in step.steps]}
-    return type(step)(**parameters)

@@ -82,6 +82,7 @@ def _corners(score: np.ndarray, hit: np.ndarray, frequency: np.ndarray) -> tuple
     mean = np.add.reduceat(weight_tie * score[ties], starts) / mass
     found = np.add.reduceat(weight_tie * value_tie, starts) / mass
     found = (mass * found + PSEUDO_ROWS * mean) / (mass + PSEUDO_ROWS)
+    mass = mass + PSEUDO_ROWS
     again = _pooled(found, mass)  # the pseudo-rows may have turned the order of neighbours
     mass_again = np.add.reduceat(mass, again)
     found = np.add.reduceat(mass * found, again) / mass_again

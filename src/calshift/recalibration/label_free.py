@@ -49,7 +49,7 @@ class LabelFreeTemperatureScaling(Recalibrator):
         assert found is not None  # with a target there are weights
         start = fitted_slope(weighted(_some(source), found))
         slope = least_error_slope(source, target, found.values, start)
-        return {"temperature_": 1 / slope, "class_weights_": filled(found)}
+        return {"temperature_": 1 / slope, "class_weights_": filled(found, weights)}
 
     def _mend(self, p: np.ndarray) -> np.ndarray:
         return tempered(p, 1 / self.temperature_)

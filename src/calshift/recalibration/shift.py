@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calshift.engines import Arrays
-from calshift.penalised import Maximum
 from calshift.predictions import Predictions
 from calshift.recalibrator import Recalibrator
 from calshift.reweighting import (
@@ -18,7 +17,7 @@ from calshift.reweighting import (
     least_probability,
 )
 from calshift.saved import class_weights, numbers, slopes
-from calshift.shifting import MOST_SLOPES, ShiftedScaling, fit_shifted
+from calshift.shifting import fit_shifted, kind_for
 from calshift.tempering import reweighted, tempered
 
 
@@ -45,8 +44,6 @@ class ShiftScaling(Recalibrator):
     slopes_: np.ndarray
     biases_: np.ndarray
     class_weights_: np.ndarray
-    _start: tuple[ShiftedScaling, Maximum] | None = None  # a fit to similar rows
-    _found: tuple[ShiftedScaling, Maximum] | None = None
 
     def __init__(self, weights: Any = None) -> None:
         self.weights = weights
@@ -56,22 +53,18 @@ class ShiftScaling(Recalibrator):
     ) -> dict[str, Any]:
         if target is None or weights is not None:
             given = asked_weights(weights, source, target)
-            kind = "vs" if source.n_classes <= MOST_SLOPES else "bcts"
-            scaling = fitted_to(kind, source)
+            scaling = fitted_to(kind_for(source.n_classes), source)
             w = np.ones(source.n_classes) if given is None else filled(given, weights)
         else:
             blocks = Arrays.in_blocks(source), Arrays.in_blocks(target)
             floor = least_probability(source, target)
-            self._found = fit_shifted(*blocks, counted_classes(source), floor, self._start)
-            scaling, w = self._found[0].scaling, np.exp(self._found[0].shift)
+            found, _ = fit_shifted(*blocks, counted_classes(source), floor)
+            scaling, w = found.scaling, np.exp(found.shift)
         return {
             "slopes_": np.array(scaling.slope),
             "biases_": np.array(scaling.bias),
             "class_weights_": w,
         }
-
-    def _start_like(self, other: Recalibrator) -> None:
-        self._start = other._found if isinstance(other, ShiftScaling) else None
 
     def _mend(self, p: np.ndarray) -> np.ndarray:
         return reweighted(tempered(p, self.slopes_, self.biases_), self.class_weights_)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from calshift.results import RecalibrationResult
-from calshift.verdicts import EXIT_CODES, Gate, beside_limit
+from calshift.verdicts import EXIT_CODES, MEANING, Gate, beside_limit
+from calshift.wording import percent
 
 WORDS = {
     "Better": "falls from {before} to {after}",
@@ -21,7 +22,8 @@ def recalibration_dict(
 
     ``about`` has the errors before and after as dicts, and tells where it all comes from.
     """
-    status = gate.status(found.after) if found.trusted else "untrusted"
+    useless = not found.trusted or found.gist(gate.level) == "Worse"
+    status = "untrusted" if useless else gate.status(found.after)
     return {
         "schema": "calshift-recalibration",
         "status": status,
@@ -40,7 +42,7 @@ def _verdict(found: RecalibrationResult, gate: Gate) -> str:
     low, high = found.after.confidence_interval(gate.level, root=True)
     roots = {
         "before": f"{found.before.root:.4f}",
-        "after": f"{found.after.root:.4f} ({low:.4f} to {high:.4f})",
+        "after": f"{found.after.root:.4f} ({percent(gate.level)} interval {low:.4f} to {high:.4f})",
     }
     if not found.trusted:
         return (
@@ -55,7 +57,9 @@ def _verdict(found: RecalibrationResult, gate: Gate) -> str:
 def _notes(found: RecalibrationResult) -> list[str]:
     kept = "keeps" if found.recalibrator.keeps_ranking else "may change"
     return [
-        f"{found.recalibrator!r} {kept} which class is the most probable one.",
-        f"The error after is of rows mended by fits to other rows, {found.folds} parts in turn.",
+        f"Errors are {MEANING[found.after.norm]}. The one after is of rows mended by fits to other "
+        f"rows, {found.folds} parts in turn.",
+        f"The recalibrator, {type(found.recalibrator).__name__}, {kept} which class is the most "
+        "probable one.",
         *(f"! {note}" for note in found.warnings),
     ]

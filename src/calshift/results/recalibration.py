@@ -28,6 +28,7 @@ class RecalibrationResult(Frozen):
         were mended by recalibrators fitted to other rows, a part at a time (cross-fitted)
     change : ``after`` less ``before``
     folds : how many parts there were
+    notes, usable : what to know about the mending itself, and whether it can be worth anything
     """
 
     probabilities: np.ndarray
@@ -36,16 +37,21 @@ class RecalibrationResult(Frozen):
     after: CalibrationErrorResult
     change: Difference
     folds: int
+    notes: tuple[str, ...] = ()
+    usable: bool = True
 
     @property
     def trusted(self) -> bool:
-        """Whether both errors can be trusted."""
-        return self.before.trusted and self.after.trusted
+        """Whether both errors can be trusted, and the mending."""
+        return self.usable and self.before.trusted and self.after.trusted
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Of both errors, worst first."""
-        return tuple(dict.fromkeys(self.after.warnings + self.before.warnings))
+        """Of the mending and of both errors, worst first."""
+        after, before = self.after.warnings, self.before.warnings
+        others = [f"before: {note}" for note in before if note not in after]
+        first = self.notes + after if not self.usable or self.after.trusted else after + self.notes
+        return (*first, *others)
 
     def gist(self, level: float = 0.95) -> str:
         """In a few words: did it help?"""
@@ -85,6 +91,12 @@ class RecalibrationResult(Frozen):
         head = f"{self.gist()}: {self.recalibrator!r}, which {kept} the ranking of classes"
         note = f"after: mended by fits to other rows, {self.folds} parts in turn"
         return "\n".join([head, self.table(), note, *noted(self.warnings)])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from html import escape  # late: importing calshift must be fast
+
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __repr__(self) -> str:
         roots = f"before={self.before.root:.4g}, after={self.after.root:.4g}"
