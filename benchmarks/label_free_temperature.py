@@ -30,7 +30,7 @@ def authors_error(p: torch.Tensor, y: torch.Tensor, q: torch.Tensor, w: torch.Te
     total = 0.0
     for c in range(p.shape[1]):
         scores, points = p[:, c], q[:, c]
-        edges = torch.quantile(points, torch.linspace(0, 1, BINS + 1))
+        edges = torch.quantile(points, torch.linspace(0, 1, BINS + 1, dtype=points.dtype))
         edges[0], edges[-1] = 0.0, 1.0
         hit, error = w[y] * (y == c), 0.0
         for low, high in pairwise(edges):
