@@ -24,7 +24,8 @@ from interval_cases import (
 )
 
 import calshift
-from calshift import Predictions, scaling
+from calshift import Predictions
+from calshift.penalised import Prior
 from calshift.results import SquareLaw
 
 WEIGHTS = ("given", "em-bcts", "bbse-soft", "rlls")
@@ -201,7 +202,7 @@ def test_moves_are_derivatives_of_the_plug_in(kind, weights, monkeypatch):
     influence functions are exact to 5e-5 of theirs where the calibrator's prior is held, as it is
     in tests/reference/test_influence.py; the rest of it is left out of phi on purpose.
     """
-    monkeypatch.setattr(scaling, "_precisions", lambda spread, *_: 0 * spread)
+    monkeypatch.setattr(Prior, "evident", lambda self, strength, *_: 0 * strength)
     p, y, q, w = sample(kind, seed=11)
     asked = w if weights == "given" else weights
     options = {"kind": kind, "bins": EDGES, "estimator": "plugin"}
