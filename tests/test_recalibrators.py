@@ -218,3 +218,10 @@ def test_parts_are_fitted_from_the_start_each():
 
 def test_a_notebook_shows_the_table():
     assert "before" in calshift.recalibrate(P, Y, Q, check=False)._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["temperature", "isotonic", "label-free", "prior"])
+def test_warnings_about_weights_point_at_whoever_called_fit(name):
+    with pytest.warns(calshift.UnreliableWeights) as told:
+        recalibrator_of(name).fit(P, np.minimum(Y, 1), Q)
+    assert {warning.filename for warning in told} == {__file__}

@@ -25,14 +25,22 @@ class Recalibrator:
     does to a matrix of probabilities. What is learned is plain numbers and arrays of them, so that
     `to_dict` can be written as JSON; `_learned` has the check by which each of them is read again.
 
+    Parameters
+    ----------
+    weights : class weights for `fit`, where it is not given any
+
     Attributes
     ----------
     keeps_ranking : whether the order of the classes within a row always stays, and with it accuracy
     n_classes_, classes_ : how many classes it was fitted to, and their names or None
     """
 
+    weights: Any
     keeps_ranking: ClassVar[bool] = False
     _learned: ClassVar[dict[str, Check]] = {}
+
+    def __init__(self, weights: Any = None) -> None:
+        self.weights = weights
 
     def _learn(
         self, source: Predictions, target: Predictions | None, weights: Any

@@ -24,16 +24,24 @@ SLOPES = (0.01, 100.0)  # 1 / temperature; a model that is wrong on purpose is n
 
 
 def asked_weights(
-    weights: Any, source: Predictions, target: Predictions | None, default: str = DEFAULT
+    weights: Any,
+    source: Predictions,
+    target: Predictions | None,
+    default: str = DEFAULT,
+    *,
+    depth: int = 4,
 ) -> ClassWeights | None:
-    """The class weights meant: given, estimated, or None where nothing tells them."""
+    """The class weights meant: given, estimated, or None where nothing tells them.
+
+    ``depth`` leads from here to whoever called `fit`, whom the warnings address.
+    """
     if weights is None and target is None:
         return None
     if target is None:
         return given_weights(weights, source.class_counts, None, source.classes)
     found = class_weights_of(default if weights is None else weights, source, target)
     for note in found.warnings:
-        python_warnings.warn(note, UnreliableWeights, stacklevel=4)
+        python_warnings.warn(note, UnreliableWeights, stacklevel=depth)
     return found
 
 
@@ -66,6 +74,11 @@ def weighted(source: Predictions, weights: ClassWeights | None) -> Predictions:
         raise InvalidInput(msg)
     square = float(w @ (w / np.maximum(source.frequency, 1e-300)))
     return source.counted(w * (w.sum() / square))
+
+
+def for_target(source: Predictions, target: Predictions | None, weights: Any) -> Predictions:
+    """The source with rows counted by the weights meant; as it is, where nothing tells them."""
+    return weighted(source, asked_weights(weights, source, target, depth=5))
 
 
 def counted_classes(source: Predictions) -> np.ndarray:

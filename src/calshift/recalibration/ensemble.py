@@ -10,7 +10,7 @@ from calshift.engines import Arrays
 from calshift.mixture import maximised
 from calshift.predictions import Predictions
 from calshift.recalibrator import Recalibrator
-from calshift.reweighting import asked_weights, fitted_slope, weighted
+from calshift.reweighting import fitted_slope, for_target
 from calshift.saved import positive, three_shares
 from calshift.tempering import tempered
 
@@ -36,13 +36,10 @@ class EnsembleTemperatureScaling(Recalibrator):
     temperature_: float
     shares_: np.ndarray
 
-    def __init__(self, weights: Any = None) -> None:
-        self.weights = weights
-
     def _learn(
         self, source: Predictions, target: Predictions | None, weights: Any
     ) -> dict[str, Any]:
-        rows = weighted(source, asked_weights(weights, source, target))
+        rows = for_target(source, target, weights)
         slope = fitted_slope(rows)
         p, at = rows.matrix.astype(float), np.arange(len(rows))
         hits = [part[at, rows.labels] for part in self._members(p, slope)]

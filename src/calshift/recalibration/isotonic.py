@@ -9,7 +9,7 @@ import numpy as np
 from calshift.errors import InvalidInput
 from calshift.predictions import Predictions
 from calshift.recalibrator import Recalibrator
-from calshift.reweighting import asked_weights, weighted
+from calshift.reweighting import for_target
 from calshift.saved import corners
 
 TIE = 1e-9  # by which two frequencies may differ from rounding
@@ -37,13 +37,10 @@ class IsotonicScaling(Recalibrator):
     scores_: list[np.ndarray]
     frequencies_: list[np.ndarray]
 
-    def __init__(self, weights: Any = None) -> None:
-        self.weights = weights
-
     def _learn(
         self, source: Predictions, target: Predictions | None, weights: Any
     ) -> dict[str, Any]:
-        rows = weighted(source, asked_weights(weights, source, target))
+        rows = for_target(source, target, weights)
         p, seen = rows.matrix.astype(float), rows.class_counts > 0
         corners = [
             _corners(p[:, c], rows.labels == c, rows.frequency) if seen[c] else (np.zeros(0),) * 2

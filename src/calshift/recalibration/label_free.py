@@ -36,9 +36,6 @@ class LabelFreeTemperatureScaling(Recalibrator):
     temperature_: float
     class_weights_: np.ndarray
 
-    def __init__(self, weights: Any = None) -> None:
-        self.weights = weights
-
     def _learn(
         self, source: Predictions, target: Predictions | None, weights: Any
     ) -> dict[str, Any]:

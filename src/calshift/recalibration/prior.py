@@ -42,9 +42,6 @@ class PriorCorrection(Recalibrator):
     _learned: ClassVar = {"class_weights_": class_weights}
     class_weights_: np.ndarray
 
-    def __init__(self, weights: Any = None) -> None:
-        self.weights = weights
-
     def _learn(
         self, source: Predictions, target: Predictions | None, weights: Any
     ) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from calshift.predictions import Predictions
 from calshift.recalibrator import Recalibrator
-from calshift.reweighting import SLOPES, asked_weights, fitted_slope, fitted_to, weighted
+from calshift.reweighting import SLOPES, fitted_slope, fitted_to, for_target
 from calshift.saved import numbers, positive, slopes
 from calshift.tempering import tempered
 
@@ -40,13 +40,10 @@ class TemperatureScaling(Recalibrator):
     _learned: ClassVar = {"temperature_": positive}
     temperature_: float
 
-    def __init__(self, weights: Any = None) -> None:
-        self.weights = weights
-
     def _learn(
         self, source: Predictions, target: Predictions | None, weights: Any
     ) -> dict[str, Any]:
-        slope = fitted_slope(weighted(source, asked_weights(weights, source, target)))
+        slope = fitted_slope(for_target(source, target, weights))
         return {"temperature_": 1 / slope}
 
     def _mend(self, p: np.ndarray) -> np.ndarray:
@@ -72,13 +69,10 @@ class BiasCorrectedTemperatureScaling(Recalibrator):
     temperature_: float
     biases_: np.ndarray
 
-    def __init__(self, weights: Any = None) -> None:
-        self.weights = weights
-
     def _learn(
         self, source: Predictions, target: Predictions | None, weights: Any
     ) -> dict[str, Any]:
-        found = fitted_to("bcts", weighted(source, asked_weights(weights, source, target)))
+        found = fitted_to("bcts", for_target(source, target, weights))
         slope = float(np.clip(found.slope[0], *SLOPES))
         return {"temperature_": 1 / slope, "biases_": np.array(found.bias)}
 
@@ -105,13 +99,10 @@ class VectorScaling(Recalibrator):
     slopes_: np.ndarray
     biases_: np.ndarray
 
-    def __init__(self, weights: Any = None) -> None:
-        self.weights = weights
-
     def _learn(
         self, source: Predictions, target: Predictions | None, weights: Any
     ) -> dict[str, Any]:
-        found = fitted_to("vs", weighted(source, asked_weights(weights, source, target)))
+        found = fitted_to("vs", for_target(source, target, weights))
         return {"slopes_": np.array(found.slope), "biases_": np.array(found.bias)}
 
     def _mend(self, p: np.ndarray) -> np.ndarray:

@@ -45,9 +45,6 @@ class ShiftScaling(Recalibrator):
     biases_: np.ndarray
     class_weights_: np.ndarray
 
-    def __init__(self, weights: Any = None) -> None:
-        self.weights = weights
-
     def _learn(
         self, source: Predictions, target: Predictions | None, weights: Any
     ) -> dict[str, Any]:
