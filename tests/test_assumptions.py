@@ -172,7 +172,7 @@ def test_the_same_seed_gives_the_same_answer_and_none_is_the_default():
 
 def test_the_function_for_predictions_is_the_public_one():
     p, y, q = drawn(300, 300, 9)
-    inner = label_shift_check(Predictions(p, y), Predictions(q), 0.05, 200, 0)
+    inner = label_shift_check(Arrays(Predictions(p, y)), Arrays(Predictions(q)), 0.05, 200, 0)
     assert inner == check_label_shift(p, y, q)
 
 

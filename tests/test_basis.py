@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import calshift
 from calshift import basis, fits
+from calshift.cells import first_sums
 
 counts = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 30)), min_size=1, max_size=60)
 
@@ -20,7 +21,7 @@ counts = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 30)), min_size=1,
 def test_knots_leave_enough_rows_between_them_and_hats_sum_to_one(counts, half):
     hats = 2 * half + 1  # planned hats are odd
     source, target = np.array(counts, dtype=float).T
-    t = basis.positions(target, np.linspace(0, 1, len(target)))
+    t = basis.positions(target[None], np.linspace(0, 1, len(target))[None])[0]
     chosen = basis.knots(t, source, target, hats)
     assert chosen[0] == 0
     assert (np.diff(chosen) > 0).all()
@@ -33,7 +34,7 @@ def test_knots_leave_enough_rows_between_them_and_hats_sum_to_one(counts, half):
             between = slice(a, b) if b <= middle else slice(a + 1, b + 1)
             assert source[between].sum() >= least
             assert target[between].sum() >= basis.LEAST_TARGET
-    design = basis.hats(t, chosen)
+    design = basis.Layout.of_hats(t[None], [chosen]).design.toarray()
     np.testing.assert_allclose(design.sum(axis=1), 1)
     assert design.min() >= -1e-12
 
@@ -42,12 +43,13 @@ def test_positions_are_halfway_between_rank_and_arcsin():
     count, score = np.array([6.0, 3.0, 1.0]), np.array([0.0, 0.25, 1.0])
     rank = np.array([0.3, 0.75, 0.95])  # the middle of each bin's ranks
     angle = np.array([0.0, 1 / 3, 1.0])  # arcsin sqrt of the score, over a quarter turn
-    np.testing.assert_allclose(basis.positions(count, score), (rank + angle) / 2)
+    found = basis.positions(count[None], score[None])[0]
+    np.testing.assert_allclose(found, (rank + angle) / 2)
 
 
 def test_hats_reproduce_straight_lines():
     t = np.linspace(0, 1, 40)
-    design = basis.hats(t, np.array([0, 7, 20, 39]))
+    design = basis.Layout.of_hats(t[None], [np.array([0, 7, 20, 39])]).design.toarray()
     np.testing.assert_allclose(design @ t[[0, 7, 20, 39]], t)
 
 
@@ -74,7 +76,8 @@ def test_hats_fit_is_weighted_least_squares_with_its_leverages():
     w_class = simulation.class_weights
     edges = calshift.bin_edges(q, kind="binary")
     sums = calshift.accumulate(p, y, q, edges=edges)
-    design = fits.fitted(sums, 0, w_class).basis.height
+    layout = fits.fitted(first_sums(sums, w_class / w_class.max()), sums.edges).layout
+    design = layout.design.toarray()
     X, Xt = design[edges.locate(0, p)], design[edges.locate(0, q)]
     w, u = w_class[y], y - p
     A, M = X.T @ (w[:, None] * X), Xt.T @ Xt / len(q)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calshift
-from calshift.binning import FINE_BINS, equal_mass_edges, fine_edges, joined
+from calshift.binning import equal_mass_edges, joined
 
 scores = st.lists(
     st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.25, 0.5, 1.0])), min_size=1, max_size=60
@@ -32,9 +32,11 @@ def test_equal_mass_edges_follow_the_rule_to_the_letter(f, B):
 def test_weighted_edges_are_those_of_repeated_scores(f, B, data):
     weight = data.draw(st.lists(st.integers(1, 4), min_size=len(f), max_size=len(f)))
     repeated = np.repeat(f, weight)
-    for rule, number in ((equal_mass_edges, B), (fine_edges, 16)):
-        weighted = rule(np.array(f), np.array(weight, dtype=float), number)
-        assert weighted.tolist() == rule(repeated, None, number).tolist()
+    weighted = equal_mass_edges(np.array(f), np.array(weight, dtype=float), B)
+    assert weighted.tolist() == equal_mass_edges(repeated, None, B).tolist()
+    rows = calshift.Predictions(f, sample_weight=weight)
+    fine = calshift.bin_edges(rows, kind="binary")[0]
+    assert fine.tolist() == calshift.bin_edges(repeated, kind="binary")[0].tolist()
 
 
 @given(f=scores, B=st.integers(1, 20), smooth=st.booleans())
@@ -67,7 +69,7 @@ def test_constant_scores_make_one_bin():
 def test_fine_bins_resolve_both_the_crowd_near_zero_and_the_rare_high_scores():
     rng = np.random.default_rng(0)
     f = np.concatenate([rng.beta(0.2, 30, 9900), rng.uniform(0.5, 1, 100)])
-    inner = fine_edges(f, None, FINE_BINS)
+    inner = calshift.bin_edges(f, kind="binary")[0]
     assert (inner > 0.5).sum() > 40  # 1% of the mass
     assert (inner < np.median(f)).sum() > 40
 

@@ -147,10 +147,10 @@ def test_float32_stays_what_it_is(tmp_path):
 
 
 def test_rows_of_many_batches_keep_their_order(tmp_path, monkeypatch):
-    monkeypatch.setattr("calshift.formats.arrow.BATCH", 7)
-    monkeypatch.setattr("calshift.formats.arrays.BATCH", 7)
+    monkeypatch.setattr("calshift.readers.MOST_ROWS", 7)
+    monkeypatch.setattr("calshift.readers.LEAST_ROWS", 7)
     monkeypatch.setattr("calshift.formats.text.JSON_BLOCK", 1000)
-    for ending in ("parquet", "jsonl", "npz"):
+    for ending in ("parquet", "jsonl", "npz", "arrow", "csv"):
         columns = table(P_SOURCE, Y_SOURCE.tolist())
         path = write(tmp_path / f"s.{ending}", columns)
         after = write(tmp_path / f"t.{ending}", table(P_TARGET))
@@ -319,8 +319,18 @@ def test_an_empty_file(ending, capsys, target, tmp_path):
     assert f"{path} is empty" in complaint(capsys, "check", path, target)
 
 
-def test_a_folder(capsys, source, tmp_path):
-    assert "is a folder: name a file" in complaint(capsys, "check", source, tmp_path)
+def test_a_folder_without_files(capsys, source, tmp_path):
+    (tmp_path / "none").mkdir()
+    message = complaint(capsys, "check", source, tmp_path / "none")
+    assert "none is a folder without a file to read (.parquet, .csv" in message
+
+
+def test_a_folder_cannot_be_mended(capsys, source, target, tmp_path):
+    folder = tmp_path / "parts.csv"
+    folder.mkdir()
+    (folder / "one.csv").write_bytes(Path(target).read_bytes())
+    message = complaint(capsys, "recalibrate", source, folder, "-o", tmp_path / "out.csv")
+    assert "parts.csv is a folder: name a file" in message
 
 
 @pytest.mark.parametrize("name", ["data.xyz", "data", "data.json", "data.gz"])

@@ -20,13 +20,17 @@ FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(calshift, name
 # in a later version; a parameter may come later; none may have another name.
 ASKED = ("kind", "norm", "estimator", "bins", "binning")
 SURE = ("interval", "n_boot", "rng", "n_jobs", "progress")
+PASSES = ("progress", "checkpoint")  # of data that is read in passes
+FOUND = ("label", "columns", "logits", "classes", "labelled")
 PAIR = ("p_source", "y_source", "p_target")
 PROMISED = {
-    "calibration_error": (("p", "y"), (*ASKED, *SURE)),
-    "target_calibration_error": (PAIR, ("weights", "check", *ASKED, *SURE)),
-    "label_shift_weights": (PAIR, ("method",)),
+    "calibration_error": (("p", "y"), (*ASKED, *SURE, *PASSES)),
+    "target_calibration_error": (PAIR, ("weights", "check", *ASKED, *SURE, *PASSES)),
+    "label_shift_weights": (PAIR, ("method", *PASSES)),
     "weights_from_labels": (("y_source", "y_target", "n_classes"), ()),
-    "check_label_shift": (PAIR, ("level", "n_boot", "rng")),
+    "check_label_shift": (PAIR, ("level", "n_boot", "rng", *PASSES)),
+    "scan": (("data",), (*FOUND, "batch_rows", "jobs", "progress")),
+    "scan_spark": (("frame",), FOUND),
     "reliability_curve": (PAIR, ("weights", "kind", "label", "bins")),
     "plot_reliability": (("curve", "ax"), ()),
     "plot_weights": (("class_weights", "ax"), ()),
@@ -71,6 +75,7 @@ DEFAULTS = {
     "n_boot": 500,
     "n_jobs": 1,
     "progress": None,
+    "checkpoint": None,
 }
 WITHOUT_DEFAULT = {("resample_label_shift", "y")}
 OTHER_DEFAULT = {

@@ -45,6 +45,8 @@ from calshift.results import (
     RecalibrationResult,
     ReliabilityCurve,
 )
+from calshift.scanning import scan
+from calshift.spark_tables import scan_spark
 from calshift.statistics import ShiftStatistics
 
 __version__ = "0.1.0"
@@ -87,6 +89,8 @@ __all__ = [
     "recalibrate",
     "reliability_curve",
     "resample_label_shift",
+    "scan",
+    "scan_spark",
     "simulate",
     "softmax",
     "target_calibration_error",

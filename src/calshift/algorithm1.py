@@ -15,13 +15,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.binning import find_edges, joined
+from calshift.binning import joined
+from calshift.engine import Engine, rows_in_memory
+from calshift.engines import Arrays
 from calshift.errors import InvalidInput
 from calshift.estimation import check_rows, gathered
 from calshift.events import Events
 from calshift.gaps import Bin, Spread
 from calshift.options import Options
 from calshift.predictions import Predictions
+from calshift.ranking import edges_of
 from calshift.statistics import ShiftStatistics
 
 
@@ -45,8 +48,8 @@ class Normal:
 
 
 def event_variances(
-    source: Predictions,
-    target: Predictions | None,
+    source: Engine,
+    target: Engine | None,
     events: Events,
     options: Options,
     class_weights: np.ndarray,
@@ -57,13 +60,14 @@ def event_variances(
 
     The laws of R: the paper's and, without labels, the corrected one.
     """
-    at = source if target is None else target
-    check_rows(source, target, class_weights)
-    for name, sample in (("p_source", source), ("p_target", at)):
+    check_rows(source.facts, None if target is None else target.facts, class_weights)
+    before = rows_in_memory(source, "Algorithm 1")
+    at = before if target is None else rows_in_memory(target, "Algorithm 1")
+    for name, sample in (("p_source", before), ("p_target", at)):
         _check_whole(sample, name)
     w = np.nan_to_num(class_weights)[events.stratum_label]
     found, thin = [], 0
-    for edges in find_edges(at, events, options.bins, options.binning).split():
+    for edges in edges_of(Arrays(at), events, options.bins, options.binning).split():
         statistics = gathered(source, target, edges)
         for k, event in enumerate(edges.which):
             bins = _bins_of(at, statistics, k)

@@ -5,23 +5,22 @@ The mean over the events not left out, the classes beside it, and what a statist
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from calshift.bootstrap import Bootstrap
+from calshift.engine import Engine
 from calshift.estimation import Estimation
 from calshift.events import Events, events_of
 from calshift.inference import estimated, labelled
 from calshift.objections import objections
 from calshift.options import Options
-from calshift.predictions import Predictions
-from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck, Samples
+from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck, Later, Samples
 
 
 def labelled_result(
-    sample: Predictions,
+    sample: Engine,
     events: Events,
     options: Options,
     ones: np.ndarray,
@@ -30,29 +29,31 @@ def labelled_result(
     """The error with labels; a class with NaN in the place of a one is left out."""
     found = labelled(sample, events, options, ones, draws)
     return CalibrationErrorResult(
-        n_source=sample.size,
-        classes=sample.classes,
-        **_averaged(found, events, options, sample.size),
+        n_source=sample.facts.size,
+        classes=sample.facts.classes,
+        **_averaged(found, events, options, sample.facts.size),
     )
 
 
 def target_result(
-    source: Predictions,
-    target: Predictions,
+    source: Engine,
+    target: Engine,
     options: Options,
     weights: Any,
     draws: Bootstrap | None,
     check: LabelShiftCheck | None,
 ) -> CalibrationErrorResult:
     """The error without labels from the rows of both samples, and the source's own beside it."""
-    events = events_of(options.kind, source)
+    events = events_of(options.kind, source.facts)
     found, class_weights = estimated(source, target, events, options, weights, draws)
-    before = labelled_result(source, events, options, 0 * class_weights.values + 1, None)
-    sizes = (source.size, target.size)
-    return replace(
-        shifted_result(found, events, options, class_weights, sizes, before, source.classes, check),
-        samples=Samples(source, target),
-    )
+    ones, sizes = 0 * class_weights.values + 1, (source.facts.size, target.facts.size)
+    before = Later(lambda: labelled_result(source, events, options, ones, None))
+    if source.kept is None:  # its rows may be gone when it is asked for
+        before.answer()
+    return shifted_result(
+        found, events, options, class_weights, sizes, before, source.facts.classes, check,
+        Samples(source.kept, target.kept),
+    )  # fmt: skip
 
 
 def shifted_result(
@@ -61,17 +62,19 @@ def shifted_result(
     options: Options,
     class_weights: ClassWeights,
     sizes: tuple[float, float],
-    source: CalibrationErrorResult | None = None,
+    source: Later | None = None,
     classes: tuple[Any, ...] | None = None,
     assumption: LabelShiftCheck | None = None,
+    samples: Samples | None = None,
 ) -> CalibrationErrorResult:
     """The error without labels."""
     return CalibrationErrorResult(
         n_source=sizes[0],
         n_target=sizes[1],
         class_weights=class_weights,
-        source=source,
+        source=source,  # type: ignore[arg-type]
         assumption=assumption,
+        samples=samples,
         classes=classes,
         **_averaged(found, events, options, sizes[0], class_weights, assumption, sizes[1]),
     )

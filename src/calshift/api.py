@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings as python_warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from calshift.algorithm1 import event_variances
 from calshift.answers import added_variances, labelled_result, shifted_result, target_result
 from calshift.assumptions import label_shift_check
-from calshift.binning import BinEdges, find_edges
+from calshift.binning import BinEdges
 from calshift.bootstrap import Bootstrap, Progress
 from calshift.checks import (
     MOST_CLASSES,
@@ -22,14 +23,16 @@ from calshift.checks import (
 )
 from calshift.comparison import difference
 from calshift.curves import curves_of
-from calshift.engines import Arrays
+from calshift.engine import Engine
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.estimation import Estimation
 from calshift.estimators import from_statistics, shifted_square
 from calshift.events import binned_events, events_of
+from calshift.facts import Facts
 from calshift.gaps import spread_of
 from calshift.options import Options
-from calshift.predictions import Predictions, as_pair, as_predictions, as_source
+from calshift.pairs import as_engine, as_pair, as_source, is_engine
+from calshift.ranking import edges_of
 from calshift.results import (
     AlgorithmVariance,
     CalibrationErrorResult,
@@ -38,6 +41,7 @@ from calshift.results import (
     LabelShiftCheck,
     ReliabilityCurve,
 )
+from calshift.runs import Run
 from calshift.statistics import ShiftStatistics, source_kernel, target_kernel
 from calshift.weighting import Weighting
 from calshift.weights import (
@@ -69,6 +73,7 @@ def calibration_error(
     n_jobs: int = 1,
     progress: Progress | None = None,
     stratified: bool = False,
+    checkpoint: str | Path | None = None,
 ) -> CalibrationErrorResult:
     """Calibration error of labelled predictions.
 
@@ -77,7 +82,7 @@ def calibration_error(
 
     Parameters
     ----------
-    p, y : predictions and labels, or a `Predictions` alone
+    p, y : predictions and labels; or a `Predictions`, a `scan`, or the path of files alone
     kind : "classwise", "binary", "top-label" or "canonical"; a 1-D ``p`` is binary
     norm : p from 1 to 100
     estimator : "debiased" (default) takes the sampling noise out of the error,
@@ -90,8 +95,10 @@ def calibration_error(
     interval : "influence" (closed form, for bins and norms 1 and 2 of "debiased" and "plugin"),
         "bootstrap" (for everything) or None
     n_boot, rng, n_jobs, progress : of the bootstrap: draws, seed, processes, and a callable that
-        is told (done, total)
+        is told (done, total); of scanned data, rows of a pass
     stratified : whether the number of rows of each class was fixed by design, not drawn
+    checkpoint : a file for the sums of scanned data: when the call is interrupted they are kept,
+        the same call goes on from there, and removes it at its end
 
     Returns
     -------
@@ -123,10 +130,10 @@ def calibration_error(
     """
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
     draws = Bootstrap(n_boot, rng, n_jobs, progress, stratified)
-    sample = as_predictions(p, y, labelled=True)
-    return labelled_result(
-        sample, events_of(kind, sample), options, np.ones(sample.n_classes), draws
-    )
+    with Run(checkpoint, progress, ("calibration_error", options), draws.jobs) as run:
+        sample = as_engine(p, y, labelled=True, run=run)
+        events = events_of(kind, sample.facts)
+        return labelled_result(sample, events, options, np.ones(events.n_classes), draws)
 
 
 def target_calibration_error(
@@ -149,6 +156,7 @@ def target_calibration_error(
     n_jobs: int = 1,
     progress: Progress | None = None,
     stratified: bool = False,
+    checkpoint: str | Path | None = None,
 ) -> CalibrationErrorResult:
     """Calibration error on a target sample without labels, under label shift.
 
@@ -163,7 +171,8 @@ def target_calibration_error(
 
     Parameters
     ----------
-    p_source, y_source : labelled predictions before the shift (or a `Predictions` and None)
+    p_source, y_source : labelled predictions before the shift; or a `Predictions`, a `scan` or the
+        path of files, and None
     p_target : predictions after it
     weights : a method of `label_shift_weights` ("em-bcts" by default), (K,) class weights used as
         they are, or a `ClassWeights`
@@ -171,6 +180,7 @@ def target_calibration_error(
     check : whether to test that only the mix of classes changed (`check_label_shift`)
     interval, n_boot, rng, n_jobs, progress, stratified : as in `calibration_error`. Both intervals
         know the uncertainty of estimated weights; the bootstrap refits them in every draw
+    checkpoint : as in `calibration_error`
 
     Returns
     -------
@@ -189,11 +199,14 @@ def target_calibration_error(
     """
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
     draws = Bootstrap(n_boot, rng, n_jobs, progress, stratified)
-    source, target = as_pair(p_source, y_source, p_target)
-    events_of(kind, source)  # a kind that does not fit is said before the test
     seed = rng if is_number(rng) else 0
-    checked = label_shift_check(source, target, CHECK_LEVEL, CHECK_DRAWS, seed) if check else None
-    result = target_result(source, target, options, weights, draws, checked)
+    asked = ("target_calibration_error", options, weights, bool(check))
+    with Run(checkpoint, progress, asked, draws.jobs) as run:
+        source, target = as_pair(p_source, y_source, p_target, run)
+        events_of(kind, source.facts)  # a kind that does not fit is said before the test
+        tested = (source, target, CHECK_LEVEL, CHECK_DRAWS, seed)
+        checked = label_shift_check(*tested) if check else None
+        result = target_result(source, target, options, weights, draws, checked)
     _announce(result.class_weights, checked)
     return result
 
@@ -249,7 +262,13 @@ def target_calibration_error_from(
 
 
 def label_shift_weights(
-    p_source: Any, y_source: Any, p_target: Any, *, method: str = DEFAULT
+    p_source: Any,
+    y_source: Any,
+    p_target: Any,
+    *,
+    method: str = DEFAULT,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
 ) -> ClassWeights:
     """Class weights ``w_y = p_t(y) / p_s(y)`` without target labels.
 
@@ -268,9 +287,11 @@ def label_shift_weights(
 
     Parameters
     ----------
-    p_source, y_source : labelled predictions before the shift (or a `Predictions` and None)
+    p_source, y_source : labelled predictions before the shift; or a `Predictions`, a `scan` or the
+        path of files, and None
     p_target : predictions after it
     method : its name
+    progress, checkpoint : of scanned data, as in `calibration_error`
 
     Returns
     -------
@@ -296,8 +317,8 @@ def label_shift_weights(
     >>> weights.standard_error.round(3)
     array([0.01 , 0.009, 0.007])
     """
-    source, target = as_pair(p_source, y_source, p_target)
-    found = estimated_weights(method, source, target)
+    with Run(checkpoint, progress, ("label_shift_weights", method)) as run:
+        found = estimated_weights(method, *as_pair(p_source, y_source, p_target, run))
     _announce(found)
     return found
 
@@ -328,6 +349,8 @@ def check_label_shift(
     level: float = 0.05,
     n_boot: int = 200,
     rng: Any = 0,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
 ) -> LabelShiftCheck:
     """Test whether only the mix of classes has changed, without target labels.
 
@@ -341,11 +364,13 @@ def check_label_shift(
 
     Parameters
     ----------
-    p_source, y_source : labelled predictions before the shift (or a `Predictions` and None)
+    p_source, y_source : labelled predictions before the shift; or a `Predictions`, a `scan` or the
+        path of files, and None
     p_target : predictions after it
     level : of the test, the share of false alarms
     n_boot : draws of the bootstrap at most; it stops early where the outcome is clear
     rng : seed or generator of the draws; the same seed gives the same p-value
+    progress, checkpoint : of scanned data, as in `calibration_error`
 
     Returns
     -------
@@ -371,8 +396,9 @@ def check_label_shift(
     >>> check.rejected, round(check.p_value, 3)
     (True, 0.005)
     """
-    source, target = as_pair(p_source, y_source, p_target)
-    return label_shift_check(source, target, level, n_boot, rng)
+    with Run(checkpoint, progress, "check_label_shift") as run:
+        source, target = as_pair(p_source, y_source, p_target, run)
+        return label_shift_check(source, target, level, n_boot, rng)
 
 
 def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
@@ -392,7 +418,7 @@ def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
     >>> p_target, _ = simulation.target(5000, rng=2)
     >>> result = calshift.target_calibration_error(p_source, y_source, p_target)
     >>> print(calshift.compare(result, result.source))
-    Difference of calibration errors (root): -0.0729, 95% interval -0.0860 to -0.0598: different
+    Difference of calibration errors (root): -0.0729, 95% interval -0.0861 to -0.0598: different
     """
     return difference(a, b)
 
@@ -463,22 +489,22 @@ def variance_algorithm1(
         raise InvalidInput(msg)
     options = Options(kind, norm, "paper", bins, "mass", None, "auto", None, stratified)
     source, target, class_weights = _with_weights(p_source, y_source, p_target, weights, stratified)
-    events = events_of(kind, source)
-    w = np.ones(source.n_classes) if class_weights is None else class_weights.values
+    events = events_of(kind, source.facts)
+    w = np.ones(events.n_classes) if class_weights is None else class_weights.values
     if class_weights is not None:
         _announce(class_weights)
     spread = spread_of(options.norm, checked_generator(rng) if sampled else None)
     found, joined = event_variances(source, target, events, options, w, stratified, spread)
     return AlgorithmVariance(
         norm=options.norm,
-        n_source=source.size,
-        n_target=None if target is None else target.size,
+        n_source=source.facts.size,
+        n_target=None if target is None else target.facts.size,
         class_weights=class_weights,
         stratified=stratified,
         sampled=sampled,
         warnings=() if class_weights is None else class_weights.warnings,
         merged_bins=joined,
-        classes=source.classes,
+        classes=source.facts.classes,
         **added_variances(found, events, w),
     )
 
@@ -514,13 +540,15 @@ def reliability_curve(
         if not (isinstance(weights, str) and weights == DEFAULT):
             msg = "weights need a p_target to be the weights of"
             raise InvalidInput(msg)
-        weighting = Weighting.of(np.ones(source.n_classes), None, (source.size, source.size))
+        facts = source.facts
+        weighting = Weighting.of(np.ones(facts.n_classes), None, (facts.size, facts.size))
     else:
         source, target = as_pair(p_source, y_source, p_target)
         found = class_weights_of(weights, source, target)
         _announce(found)
-        weighting = Weighting.of(found.values, found.influence, (source.size, target.size))
-    wanted = [(binned_events(kind, source), label)]
+        sizes = (source.facts.size, target.facts.size)
+        weighting = Weighting.of(found.values, found.influence, sizes)
+    wanted = [(binned_events(kind, source.facts), label)]
     return curves_of(source, target, wanted, weighting, bins)[0]
 
 
@@ -538,8 +566,8 @@ def bin_edges(
     >>> calshift.bin_edges([0.1, 0.2, 0.3, 0.4], bins=2)[0]
     array([0.3])
     """
-    target = as_predictions(p_target, labelled=False, name_p="p_target")
-    return find_edges(target, binned_events(kind, target), bins, binning)
+    target = as_engine(p_target, labelled=False, name_p="p_target")
+    return edges_of(target, binned_events(kind, target.facts), bins, binning)
 
 
 def accumulate(
@@ -571,15 +599,19 @@ def accumulate(
         msg = "y_source needs a p_source to be the labels of"
         raise InvalidInput(msg)
     statistics = ShiftStatistics.zero(edges)
-    if p_source is not None and len(p_source) > 0:
+    if p_source is not None and not _is_empty(p_source):
         source = as_source(p_source, y_source)
-        _check_classes(source, edges, "p_source")
-        statistics += Arrays(source).total(source_kernel(edges))
-    if p_target is not None and len(p_target) > 0:
-        target = as_predictions(p_target, labelled=False, name_p="p_target")
-        _check_classes(target, edges, "p_target")
-        statistics += Arrays(target).total(target_kernel(edges))
+        _check_classes(source.facts, edges, "p_source")
+        statistics += source.total(source_kernel(edges))
+    if p_target is not None and not _is_empty(p_target):
+        target = as_engine(p_target, labelled=False, name_p="p_target")
+        _check_classes(target.facts, edges, "p_target")
+        statistics += target.total(target_kernel(edges))
     return statistics
+
+
+def _is_empty(p: Any) -> bool:
+    return not is_engine(p) and not isinstance(p, Path) and len(p) == 0
 
 
 def _announce(
@@ -594,7 +626,7 @@ def _announce(
 
 def _with_weights(
     p_source: Any, y_source: Any, p_target: Any, weights: Any, stratified: bool
-) -> tuple[Predictions, Predictions | None, ClassWeights | None]:
+) -> tuple[Engine, Engine | None, ClassWeights | None]:
     """Both samples and the weights between them, or the source alone."""
     if p_target is not None:
         source, target = as_pair(p_source, y_source, p_target)
@@ -611,7 +643,7 @@ def _class_counts(statistics: ShiftStatistics) -> np.ndarray:
     return np.bincount(events.stratum_label, statistics.rows[0], events.n_classes)
 
 
-def _check_classes(predictions: Predictions, edges: BinEdges, name: str) -> None:
+def _check_classes(predictions: Facts, edges: BinEdges, name: str) -> None:
     if predictions.n_classes != edges.events.n_classes:
         msg = (
             f"{name} must have the classes of the edges; "

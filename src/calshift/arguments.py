@@ -5,24 +5,24 @@ from __future__ import annotations
 import hashlib
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from calshift.bootstrap import Progress
 from calshift.columns import Asked
 from calshift.errors import InvalidInput
 from calshift.events import KINDS
-from calshift.files import Pair
+from calshift.folders import paths_of
+from calshift.openings import ENGINES, Opened
 from calshift.options import ESTIMATORS
 from calshift.verdicts import GATES, Gate
 from calshift.weights import DEFAULT, METHODS
 from calshift.written_weights import read_weights
 
 HASHED = 2_000_000_000  # bytes up to which an input's sha256 is worth the time
+BLOCK = 2**20
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -79,6 +79,9 @@ def weights_option(default: str | None, about: str = "") -> Callable[[Command], 
 
 
 seed_option = click.option("--seed", default=0, show_default=True, help="Of all that is drawn.")
+jobs_option = click.option(
+    "--jobs", default=1, show_default=True, help="Processes of the bootstrap, threads of batches."
+)
 no_check_option = click.option(
     "--no-check", is_flag=True, help="Do not test that only the mix changed."
 )
@@ -94,9 +97,22 @@ estimate_options = together(
         "--interval", ("auto", "influence", "bootstrap"), "'auto': the closed form if there is one."
     ),
     click.option("--draws", default=500, show_default=True, help="Of the bootstrap."),
-    click.option("--jobs", default=1, show_default=True, help="Processes of the bootstrap."),
+    jobs_option,
     seed_option,
     no_check_option,
+)  # fmt: skip
+
+engine_options = together(
+    _choice(
+        "--engine", ENGINES,
+        "'batches' reads files in passes, never all rows at once; 'auto' does so above 1 GiB; "
+        "'spark' takes tables, or folders of parquet.",
+    ),
+    click.option(
+        "--checkpoint",
+        metavar="FILE",
+        help="Keep sums of passes here when interrupted; the same command goes on from them.",
+    ),
 )  # fmt: skip
 
 gate_options = together(
@@ -118,18 +134,17 @@ def asked_gate(options: dict[str, Any]) -> Gate:
     return Gate(options["max_error"], options["gate"], options["level"])
 
 
-def estimate_arguments(options: dict[str, Any], pair: Pair) -> dict[str, Any]:
+def estimate_arguments(options: dict[str, Any], samples: Opened) -> dict[str, Any]:
     """Keyword arguments of `target_calibration_error` and `monitor`."""
-    classes = pair.source.classes
-    kind = options["kind"] or ("binary" if pair.source.p.ndim == 1 else "classwise")
+    kind = options["kind"] or ("binary" if samples.one_column else "classwise")
     return {
-        "weights": read_weights(options["weights"], classes, pair.source.n_classes),
+        "weights": read_weights(options["weights"], samples.classes, samples.n_classes),
         "kind": kind,
         "norm": options["norm"],
         "estimator": options["estimator"],
         "bins": _bins(options["bins"]),
         "binning": options["binning"],
-        "interval": _interval(options, kind),
+        "interval": _interval(options, kind, samples.in_passes),
         "n_boot": options["draws"],
         "n_jobs": options["jobs"],
         "rng": options["seed"],
@@ -147,29 +162,14 @@ def _bins(asked: str) -> str | int:
         raise InvalidInput(msg) from None
 
 
-def _interval(options: dict[str, Any], kind: str) -> str:
-    """The closed form where there is one."""
+def _interval(options: dict[str, Any], kind: str, in_passes: bool) -> str | None:
+    """The closed form where there is one; the bootstrap needs all rows at once."""
     if options["interval"] != "auto":
         return str(options["interval"])
     closed = options["norm"] in (1, 2) and options["estimator"] != "paper" and kind != "canonical"
-    return "influence" if closed else "bootstrap"
-
-
-@contextmanager
-def progress_bar(label: str) -> Iterator[Progress]:
-    """A bar on a terminal, from the first time that there is something to tell."""
-    with ExitStack() as stack:
-        bars: list[Any] = []
-
-        def told(done: int, total: int) -> None:
-            if not sys.stderr.isatty():
-                return
-            if not bars:
-                bar = click.progressbar(length=total, label=label, file=sys.stderr)
-                bars.append(stack.enter_context(bar))
-            bars[0].update(done - bars[0].pos)
-
-        yield told
+    if closed:
+        return "influence"
+    return None if in_passes else "bootstrap"
 
 
 def inputs(source: str, target: str) -> dict[str, Any]:
@@ -177,12 +177,22 @@ def inputs(source: str, target: str) -> dict[str, Any]:
     return {"source": _input(source), "target": _input(target)}
 
 
-def _input(path: str) -> dict[str, Any]:
-    size, digest = Path(path).stat().st_size, None
-    if size <= HASHED:
-        with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"path": path, "bytes": size, "sha256": digest}
+def _input(name: str) -> dict[str, Any]:
+    """Bytes of all files together, and the digest of one file after the other."""
+    paths = [path for path in paths_of(name) if path.exists()]  # a cluster's table is no file
+    size, digest = sum(path.stat().st_size for path in paths), None
+    if paths and size <= HASHED:
+        found = hashlib.sha256()
+        for path in paths:
+            _add(found, path)
+        digest = found.hexdigest()
+    return {"path": name, "bytes": size, "sha256": digest}
+
+
+def _add(found: Any, path: Path) -> None:
+    with open(path, "rb") as file:
+        while block := file.read(BLOCK):
+            found.update(block)
 
 
 def command_line() -> str:

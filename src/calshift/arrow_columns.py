@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,9 +34,37 @@ class ArrowColumns:
             or kinds.is_fixed_size_list(field.type)
         )
 
+    def rows_of(self, column: str) -> int | None:
+        """Not known before it is read."""
+        return None
+
     path: Path
     names: tuple[str, ...]
     lists: tuple[str, ...]
+
+
+def recut(batches: Iterable[Any], rows: int, first: int = 0) -> Iterator[Any]:
+    """Record batches of exactly so many rows, but for the last; without the first rows."""
+    waiting: list[Any] = []
+    wanted = rows
+    for batch in batches:
+        first, batch = max(first - batch.num_rows, 0), batch.slice(min(first, batch.num_rows))
+        while batch.num_rows:
+            waiting.append(batch.slice(0, wanted))
+            batch, wanted = batch.slice(wanted), wanted - waiting[-1].num_rows
+            if not wanted:
+                yield _joined(waiting)
+                waiting, wanted = [], rows
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(batches: list[Any]) -> Any:
+    import pyarrow as pa
+
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
 def replaced(table: Any, numbers: dict[str, np.ndarray], path: Path) -> Any:

@@ -11,10 +11,9 @@ import numpy as np
 
 from calshift.checks import checked_generator, checked_level, checked_whole
 from calshift.confidence import cells_of, merged, merged_places
-from calshift.engines import Arrays
+from calshift.engine import Engine
 from calshift.errors import InvalidInput
 from calshift.overidentification import Mixture, Tables, likeliest_mixture, nearest_mixture, p_value
-from calshift.predictions import Predictions
 from calshift.results import LabelShiftCheck
 from calshift.wording import names
 
@@ -26,20 +25,22 @@ MOST_ROWS = 1e12  # more rows count as so many: their noise is below rounding
 
 
 def label_shift_check(
-    source: Predictions, target: Predictions, level: Any, n_boot: Any, rng: Any
+    source: Engine, target: Engine, level: Any, n_boot: Any, rng: Any
 ) -> LabelShiftCheck:
     """Test whether the target's cells are a mixture of the source's classes."""
     wanted = _checked_draws(level, n_boot)
     rng = checked_generator(rng)
-    counts, groups = source.class_counts, 4 if source.n_classes <= QUARTERED else 2
+    about_source, about_target = source.facts, target.facts
+    counts, K, classes = about_source.class_counts, about_source.n_classes, about_source.classes
+    groups = 4 if K <= QUARTERED else 2
     about: dict[str, Any] = {
         "level": float(level),
-        "n_source": source.size,
-        "n_target": target.size,
+        "n_source": about_source.size,
+        "n_target": about_target.size,
     }
-    work = groups * source.n_classes * np.count_nonzero(counts) ** 2
+    work = groups * K * np.count_nonzero(counts) ** 2
     if work > MOST_WORK_A_DRAW:
-        return _untested((source.n_classes, groups), source.classes, about)
+        return _untested((K, groups), classes, about)
     tables, order = _in_order(_counted(source, target, counts, groups), counts)
     place = merged_places(tables.source[None], tables.target[None], groups)
     null = likeliest_mixture(tables)
@@ -54,8 +55,8 @@ def label_shift_check(
         df=df,
         p_value=p,
         draws=made,
-        classes=source.classes,
-        warnings=_notes(df, counts, draws if draws < wanted else None, source.classes),
+        classes=classes,
+        warnings=_notes(df, counts, draws if draws < wanted else None, classes),
         **_misfits(tables, fit, place, order),
         **about,
     )
@@ -75,12 +76,11 @@ def _least_draws(level: float) -> int:
     return max(LEAST_DRAWS, int(np.ceil(1 / level)) - 1)
 
 
-def _counted(source: Predictions, target: Predictions, counts: np.ndarray, groups: int) -> Tables:
+def _counted(source: Engine, target: Engine, counts: np.ndarray, groups: int) -> Tables:
     """Two passes over each sample: where to cut the confidence, and the counts."""
-    engines = Arrays(source), Arrays(target)
-    cells = cells_of(*engines, groups)
-    rows = engines[0].total(cells.source_kernel(counts > 0)).astype(float)
-    other = engines[1].total(cells.target_kernel).astype(float)
+    cells = cells_of(source, target, groups)
+    rows = source.total(cells.source_kernel(counts > 0)).astype(float)
+    other = target.total(cells.target_kernel).astype(float)
     return Tables(_bounded(rows), _bounded(other), groups)
 
 

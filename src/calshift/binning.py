@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ from calshift.checks import checked_whole, is_number
 from calshift.errors import InvalidInput
 from calshift.events import Events
 from calshift.frozen import Frozen
-from calshift.predictions import Predictions
+from calshift.grid import ANGLE, CELLS, CENTRE, cell_of, lowest_score
 
-FINE_BINS = 256  # of bins="auto": fine enough that hats on them stand for hats on the scores
+FINE_BINS = 256  # of bins="auto" at most: hats on them stand for hats on the scores
 BINNINGS = ("mass", "width")
 
 
@@ -22,7 +22,8 @@ BINNINGS = ("mass", "width")
 class BinEdges(Frozen):
     """Inner edges of the bins of each event; a sequence of arrays, one an event.
 
-    With ``smooth`` the bins are fine ones, on which the smooth basis of bins="auto" is laid.
+    With ``smooth`` the bins are fine ones, on which the smooth basis of bins="auto" is laid, and
+    whose edges lie between cells of the grid: ``cuts`` has the first cell of all bins but one.
     """
 
     events: Events
@@ -30,17 +31,37 @@ class BinEdges(Frozen):
     inner: tuple[np.ndarray, ...]
     smooth: bool
     classes: tuple[Any, ...] | None = None
+    cuts: tuple[np.ndarray, ...] | None = None
+
+    @staticmethod
+    def between_cells(
+        events: Events, cuts: list[np.ndarray], classes: tuple[Any, ...] | None
+    ) -> BinEdges:
+        """Fine bins of all events, from the first cells of all bins but one."""
+        ends = np.cumsum([len(cut) for cut in cuts])
+        inner = np.split(lowest_score(np.concatenate(cuts)), ends[:-1])
+        which = tuple(range(events.count))
+        return BinEdges(events, which, tuple(inner), True, classes, tuple(cuts))
 
     @property
     def max_bins(self) -> int:
         """Bins of the event that has most."""
         return max(len(edges) for edges in self.inner) + 1
 
+    @property
+    def bins(self) -> np.ndarray:
+        """(E,) bins of each event."""
+        return np.array([len(edges) + 1 for edges in self.inner])
+
     def locate(self, k: int, score: np.ndarray) -> np.ndarray:
         """Bin of each score under the k-th event held: a bin holds its lower edge.
 
         Both are compared in the coarser of their precisions, or equal scores would part.
         """
+        if self.cuts is not None:
+            ends = np.append(self.cuts[k], CELLS)
+            table = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+            return np.asarray(table[cell_of(score)])
         inner = self.inner[k]
         coarser = min(inner.dtype, score.dtype, key=lambda dtype: dtype.itemsize)
         inner, score = inner.astype(coarser, copy=False), score.astype(coarser, copy=False)
@@ -48,20 +69,20 @@ class BinEdges(Frozen):
 
     def only(self, which: np.ndarray) -> BinEdges:
         """The edges of some of the events."""
-        chosen = tuple(int(k) for k in which)
-        inner = tuple(self.inner[k] for k in chosen)
-        events = tuple(self.which[k] for k in chosen)
-        return BinEdges(self.events, events, inner, self.smooth, self.classes)
+        chosen = [int(k) for k in which]
+
+        def of(values: tuple[Any, ...]) -> tuple[Any, ...]:
+            return tuple(values[k] for k in chosen)
+
+        cuts = None if self.cuts is None else of(self.cuts)
+        return replace(self, which=of(self.which), inner=of(self.inner), cuts=cuts)
 
     def split(self, cells: int = 2_000_000) -> Iterator[BinEdges]:
         """Parts with fewer events, so that counts per (event, bin, stratum) stay small."""
         strata = len(self.events.stratum_label)
         step = max(1, cells // (self.max_bins * strata))
         for start in range(0, len(self.which), step):
-            part = slice(start, start + step)
-            yield BinEdges(
-                self.events, self.which[part], self.inner[part], self.smooth, self.classes
-            )
+            yield self.only(np.arange(start, min(start + step, len(self.which))))
 
     def __len__(self) -> int:
         return len(self.inner)
@@ -74,54 +95,67 @@ class BinEdges(Frozen):
         return f"BinEdges({self.events.kind}, {shape}{', smooth' if self.smooth else ''})"
 
 
-def find_edges(target: Predictions, events: Events, bins: Any, binning: str = "mass") -> BinEdges:
-    """Edges for every event, from the target's scores."""
+def checked_bins(bins: Any, binning: str) -> tuple[str, int]:
+    """How edges are found: "auto", "mass" with a number of bins, or "fixed"."""
     if binning not in BINNINGS:
         msg = f"binning must be one of {', '.join(BINNINGS)}; got {binning!r}"
         raise InvalidInput(msg)
-    smooth = isinstance(bins, str)
-    if smooth and bins != "auto":
-        msg = f'bins must be "auto", a number of bins or edges; got {bins!r}'
-        raise InvalidInput(msg)
-    if smooth and binning == "width":
-        msg = 'binning="width" needs a number of bins; got bins="auto"'
-        raise InvalidInput(msg)
-    if smooth or (is_number(bins) and binning == "mass"):
-        number = FINE_BINS if smooth else checked_whole(bins, "bins", 1)
-        rule = fine_edges if smooth else equal_mass_edges
-        inner = [
-            rule(events.score(target, event), target.sample_weight, number)
-            for event in range(events.count)
-        ]
-    else:
-        inner = _fixed_edges(bins, events.count)
-    return BinEdges(events, tuple(range(events.count)), tuple(inner), smooth, target.classes)
+    if isinstance(bins, str):
+        if bins != "auto":
+            msg = f'bins must be "auto", a number of bins or edges; got {bins!r}'
+            raise InvalidInput(msg)
+        if binning == "width":
+            msg = 'binning="width" needs a number of bins; got bins="auto"'
+            raise InvalidInput(msg)
+        return "auto", FINE_BINS
+    if is_number(bins) and binning == "mass":
+        return "mass", checked_whole(bins, "bins", 1)
+    return "fixed", 0
 
 
 def equal_mass_edges(score: np.ndarray, weight: np.ndarray | None, bins: int) -> np.ndarray:
     """unique(s[ceil(k m / B)], k = 1..B-1) above s[0], with s the sorted scores."""
     order, upto = _sorted(score, weight)
-    index = _rounded_up(float(upto[-1]), bins)
+    index = edge_ranks(float(upto[-1]), bins)
     # s repeats each score as often as its weight says, so s[r] is the first with upto > r
     edges = np.unique(order[np.searchsorted(upto, index[index < upto[-1]], side="right")])
     return np.asarray(edges[edges > order[0]])
 
 
-def fine_edges(score: np.ndarray, weight: np.ndarray | None, bins: int) -> np.ndarray:
-    """Edges evenly spaced in t, halfway between the target's rank and arcsin sqrt score.
+def fine_cuts(counts: np.ndarray, bins: int = FINE_BINS) -> list[np.ndarray]:
+    """First cells of the fine bins of each event, from rows (E, CELLS) on the grid.
 
-    Rank alone starves the few high scores of a rare class, where its error sits; arcsin sqrt
-    alone starves the many scores near 0.
+    Cells join whose t, halfway between the rank and arcsin sqrt score, rounds to the same step:
+    rank alone starves the few high scores of a rare class, where its error sits, and arcsin sqrt
+    alone the many scores near 0. Empty cells between two bins go to the nearer one.
     """
-    order, upto = _sorted(score, weight)
-    last = np.append(order[1:] > order[:-1], True)  # of the rows of one score
-    value, upto = order[last], upto[last]
-    rank = (upto - np.diff(upto, prepend=0.0) / 2) / upto[-1]
-    t = (rank + unit_arcsin(value)) / 2
-    first = np.searchsorted(t, np.arange(1, bins) / bins, side="left")
-    first = np.unique(first[(first > 0) & (first < len(value))])
-    halfway = (value[first - 1] + value[first]) / 2  # so that 1 - p has the same bins
-    return np.asarray(np.where(halfway > value[first - 1], halfway, value[first]))
+    event, cell = np.nonzero(counts)
+    rows = counts[event, cell]
+    first = np.searchsorted(event, np.arange(len(counts)))
+    upto = np.cumsum(rows)
+    before = (upto - rows)[first]
+    total = np.append(before[1:], upto[-1]) - before
+    rank = (upto - rows / 2 - before[event]) / total[event]
+    t = (rank + unit_between(ANGLE[cell], first, event)) / 2
+    away = t - 0.5
+    step = np.copysign(np.floor(np.abs(away) * (bins - 1) + 0.5), away)
+    new = 1 + np.flatnonzero((np.diff(step) != 0) & (np.diff(event) == 0))
+    cuts = _halfway(cell[new - 1], cell[new])
+    return np.split(cuts, np.searchsorted(event[new], np.arange(1, len(counts))))
+
+
+def unit_between(angle: np.ndarray, first: np.ndarray, event: np.ndarray) -> np.ndarray:
+    """Angles that increase within each event, rescaled from 0 to 1 (0 if they are all equal)."""
+    low, high = angle[first], angle[np.append(first[1:], len(angle)) - 1]
+    span = np.where(high > low, high - low, 1.0)
+    return np.asarray((angle - low[event]) / span[event])
+
+
+def _halfway(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The first cell nearer to the right one; a middle one goes to the side of the centre."""
+    middle = (left + right) // 2 + 1
+    tied = ((left + right) % 2 == 0) & ((left + right) // 2 > CENTRE)
+    return np.asarray(middle - tied)
 
 
 def _sorted(score: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -132,7 +166,7 @@ def _sorted(score: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, n
     return score[order], np.cumsum(weight[order])
 
 
-def _rounded_up(total: float, bins: int) -> np.ndarray:
+def edge_ranks(total: float, bins: int) -> np.ndarray:
     """ceil(k m / B) for k = 1..B-1, in whole numbers where m is one."""
     k = np.arange(1, bins)
     if total.is_integer() and total < 2**40:
@@ -140,14 +174,7 @@ def _rounded_up(total: float, bins: int) -> np.ndarray:
     return np.asarray(np.ceil(k * (total / bins)))
 
 
-def unit_arcsin(score: np.ndarray) -> np.ndarray:
-    """arcsin sqrt of increasing scores, rescaled to run from 0 to 1 (0 if they are all equal)."""
-    angle = np.arcsin(np.sqrt(np.clip(score.astype(float, copy=False), 0.0, 1.0)))
-    span = angle[-1] - angle[0]
-    return np.asarray((angle - angle[0]) / span) if span > 0 else np.zeros_like(angle)
-
-
-def _fixed_edges(bins: Any, count: int) -> list[np.ndarray]:
+def fixed_edges(bins: Any, count: int) -> list[np.ndarray]:
     """Edges k/B, or the given ones: one list for all events, or a list of lists, one an event."""
     if is_number(bins):
         number = checked_whole(bins, "bins", 1)

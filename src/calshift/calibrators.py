@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.engines import Sums
 from calshift.frozen import Frozen
-from calshift.linear import inverse
+from calshift.linear import inverse, row_max, row_sum
 from calshift.predictions import Predictions
+from calshift.sums import Sums
 
 KINDS = {  # name -> (one slope for all classes, biases)
     "ts": (True, False),
@@ -99,9 +99,9 @@ class Scaling(Frozen):
         """(rows, S) probabilities of the classes seen, softmax(slope scores + bias)."""
         z = np.asarray(self.slope * scores)
         z += self.bias
-        z -= z.max(axis=1, keepdims=True)
+        z -= row_max(z)[:, None]
         np.exp(z, out=z)
-        z /= z.sum(axis=1, keepdims=True)
+        z *= (1 / row_sum(z))[:, None]
         return z
 
     def __call__(self, batch: Predictions) -> np.ndarray:

@@ -21,6 +21,14 @@ IN_PYTHON = {
         "ask for --interval bootstrap, which serves everything, or influence for"
     ),
     "1 / (1 + exp(-z)) makes them probabilities": "pass --logits",
+    "pass logits=True": "pass --logits",
+    "columns=": "--columns",
+    "label=": "--label",
+    "checkpoint needs scanned data (calshift.scan); rows in memory are read at once": (
+        "--checkpoint needs --engine batches"
+    ),
+    "checkpoint must": "--checkpoint must",
+    "pass arrays, not batches or a cluster's table": "use --engine arrays",
 }
 USAGE, FAULT, STOPPED = 2, 4, 130
 
@@ -45,9 +53,10 @@ def status(arguments: list[str]) -> int:
     except InvalidInput as problem:
         return _said(debug, _for_files(str(problem)), USAGE)
     except MemoryError:
-        return _said(debug, "not enough memory for these files: use fewer rows", USAGE)
-    except KeyboardInterrupt:
-        return _said(debug, "stopped", STOPPED)
+        what = "not enough memory for these files: use --engine batches, or fewer rows"
+        return _said(debug, what, USAGE)
+    except KeyboardInterrupt as stop:
+        return _said(debug, str(stop) or "stopped", STOPPED)
     except OSError as problem:
         _silence()
         what = f"the output cannot be written ({problem.strerror or problem})"
@@ -63,8 +72,9 @@ def _run(arguments: list[str]) -> int:
 
     try:
         found = run.main(arguments, prog_name="calshift", standalone_mode=False)
-    except click.Abort:
-        raise KeyboardInterrupt from None
+    except click.Abort as stop:
+        why = stop.__cause__.args if isinstance(stop.__cause__, KeyboardInterrupt) else ()
+        raise KeyboardInterrupt(*why) from None
     except SystemExit:  # click's own answer to a reader that left; it would be 1, a breach
         raise BrokenPipeError(errno.EPIPE, "the reader left") from None
     except click.ClickException as problem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from calshift.errors import InvalidInput
 
@@ -19,11 +19,11 @@ MOST_SHOWN = 12
 class Asked:
     """What the user said about the columns; None leaves it to the conventions."""
 
-    columns: str | None = None
+    columns: str | tuple[str, ...] | None = None
     label: str | None = None
     time: str | None = None
     logits: bool = False
-    labelled: bool = False
+    labelled: bool | None = False
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,9 @@ class Columns:
 
 def find_columns(names: Sequence[str], lists: Sequence[str], asked: Asked, file: str) -> Columns:
     """The columns to read; ``lists`` are those whose values are lists."""
+    if asked.labelled is None:
+        known = asked.label is not None or any(name in names for name in LABELS)
+        asked = replace(asked, labelled=known)
     label = _label(names, asked, file)
     if asked.time is not None:
         _check_there(asked.time, names, file, "--time")
@@ -75,10 +78,10 @@ def _label(names: Sequence[str], asked: Asked, file: str) -> str | None:
 
 
 def _named(
-    names: Sequence[str], lists: Sequence[str], asked: str, file: str
+    names: Sequence[str], lists: Sequence[str], asked: str | tuple[str, ...], file: str
 ) -> tuple[list[str], tuple[str, ...] | None]:
-    """Columns by a pattern with one star, or by a list with commas."""
-    if asked.count("*") == 1 and asked not in names:
+    """Columns by a pattern with one star, or by a list, which may be a text with commas."""
+    if isinstance(asked, str) and asked.count("*") == 1 and asked not in names:
         before, after = asked.split("*")
         long = len(before) + len(after)
         found = [
@@ -90,14 +93,18 @@ def _named(
             msg = f"{file}: no column fits --columns {asked!r} (it has {listed(names)})"
             raise InvalidInput(msg)
         return found, tuple(name[len(before) : len(name) - len(after)] for name in found)
-    found = [asked] if asked in names else [name.strip() for name in asked.split(",")]
+    found = list(asked) if isinstance(asked, tuple) else _listed(asked, names)
     for name in found:
         _check_there(name, names, file, "--columns")
     if len(set(found)) < len(found):
-        msg = f"{file}: --columns names a column twice: {asked}"
+        msg = f"{file}: --columns names a column twice: {', '.join(found)}"
         raise InvalidInput(msg)
     alone = len(found) == 1 and (found[0] in lists or _stripped(found) == tuple(found))
     return found, None if alone else _stripped(found)
+
+
+def _listed(asked: str, names: Sequence[str]) -> list[str]:
+    return [asked] if asked in names else [name.strip() for name in asked.split(",")]
 
 
 def _conventional(

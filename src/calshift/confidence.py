@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.engines import Arrays
+from calshift.engine import Engine
 from calshift.frozen import Frozen
 from calshift.predictions import Predictions
 
@@ -54,12 +54,12 @@ class ConfidenceCells(Frozen):
         return np.bincount(self.of(batch), batch.sample_weight, len(self.group) * self.count)
 
 
-def cells_of(source: Arrays, target: Arrays, groups: int) -> ConfidenceCells:
+def cells_of(source: Engine, target: Engine, groups: int) -> ConfidenceCells:
     """Cells that cut every predicted class in groups of about equally many rows.
 
     A step belongs to the group of its middle rank, so that equal confidences are never split.
     """
-    K = source.predictions.n_classes
+    K = source.facts.n_classes
     steps = int(np.clip(MOST_FINE // K, 2, FINE))
 
     def kernel(batch: Predictions) -> np.ndarray:
@@ -114,9 +114,18 @@ def _summed(rows: np.ndarray, width: int) -> np.ndarray:
 
 def _steps(batch: Predictions, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Predicted class, and the step of the log-odds of its probability."""
-    p = batch.matrix
-    predicted = p.argmax(axis=1)
-    sure = np.clip(p[np.arange(len(p)), predicted].astype(float), 1 / p.shape[1], 1 - 2**-53)
-    lowest = -np.log(p.shape[1] - 1)
+    predicted, top = _surest(batch)
+    sure = np.clip(top, 1 / batch.n_classes, 1 - 2**-53, dtype=float)
+    lowest = -np.log(batch.n_classes - 1)
     share = (np.log(sure) - np.log1p(-sure) - lowest) / (SUREST - lowest)
     return predicted, np.clip((steps * share).astype(np.intp), 0, steps - 1)
+
+
+def _surest(batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
+    """The predicted class of each row, the first of equals, and its probability."""
+    if batch.p.ndim == 1:
+        low = 1 - batch.p
+        predicted = batch.p > low
+        return predicted.astype(np.intp), np.where(predicted, batch.p, low)
+    predicted = batch.p.argmax(axis=1)
+    return predicted, batch.p[np.arange(len(batch)), predicted]

@@ -10,14 +10,18 @@ from typing import Any
 import numpy as np
 
 from calshift.basis import planned_hats
-from calshift.binning import BinEdges, find_edges, fine_edges
-from calshift.engines import Arrays, Sums
+from calshift.binning import BinEdges, fine_cuts
+from calshift.engine import Engine, rows_in_memory
+from calshift.engines import Arrays, Blocks
 from calshift.errors import InvalidInput
 from calshift.estimation import gathered
 from calshift.estimators import Points, reliability
 from calshift.events import Events
+from calshift.grid import lowest_score
 from calshift.predictions import Predictions
+from calshift.ranking import edges_of, pooled_cells
 from calshift.results import ReliabilityCurve
+from calshift.sums import Sums
 from calshift.weighting import Weighting
 
 LEAST_ROWS = 10.0  # of a bin under bins="auto": a point worth drawing
@@ -25,8 +29,8 @@ MOST_SCORES = 4_000_000  # sorted for the edges of a pooled curve; beyond it eve
 
 
 def curves_of(
-    source: Predictions,
-    target: Predictions | None,
+    source: Engine,
+    target: Engine | None,
     wanted: Sequence[tuple[Events, int | None]],
     weighting: Weighting,
     bins: Any,
@@ -45,10 +49,10 @@ def curves_of(
         moves = weighting.target_moves(batch)
         return Sums(tuple(spread.target(batch, moves) for spread in spreads))
 
-    sums = Arrays.in_blocks(source).total(by_source)
+    sums = Blocks(source).total(by_source)
     if target is None:
         return [spread.curve(*part) for spread, part in zip(spreads, sums, strict=True)]
-    more = Arrays.in_blocks(target).total(by_target)
+    more = Blocks(target).total(by_target)
     return [
         spread.curve(variance + added + spread.outside, mass)
         for spread, (variance, mass), added in zip(spreads, sums, more, strict=True)
@@ -56,8 +60,8 @@ def curves_of(
 
 
 def _spread(
-    source: Predictions,
-    target: Predictions | None,
+    source: Engine,
+    target: Engine | None,
     events: Events,
     label: int | None,
     weighting: Weighting,
@@ -140,7 +144,7 @@ class Spread:
 
 
 def _edges(
-    source: Predictions, at: Predictions, events: Events, label: int | None, bins: Any
+    source: Engine, sample: Engine, events: Events, label: int | None, bins: Any
 ) -> tuple[BinEdges, float]:
     """Edges shared by the classes shown, and the least count of a bin."""
     whole = isinstance(label, int | np.integer) and not isinstance(label, bool)
@@ -151,15 +155,15 @@ def _edges(
         )
         raise InvalidInput(msg)
     which = tuple(range(events.count)) if label is None else (label,)
+    if isinstance(bins, str) and bins == "auto":
+        planned = planned_hats(min(source.facts.size, sample.facts.size))
+        cut = fine_cuts(pooled_cells(sample, events, which)[None], planned)[0]
+        shared = ((lowest_score(cut),) * len(which), (cut,) * len(which))
+        return BinEdges(events, which, shared[0], smooth=False, cuts=shared[1]), LEAST_ROWS
+    at = rows_in_memory(sample, "a reliability curve on a number of bins")
     step = -(-len(at) * len(which) // MOST_SCORES)  # edges of a pooled curve need not be exact
     score = np.concatenate([events.score(at, event)[::step] for event in which])
     weight = None if at.sample_weight is None else np.tile(at.sample_weight[::step], len(which))
-    if isinstance(bins, str) and bins == "auto":
-        inner, least = (
-            fine_edges(score, weight, planned_hats(min(source.size, at.size))),
-            LEAST_ROWS,
-        )
-    else:
-        pooled = Predictions(score, sample_weight=weight)
-        inner, least = find_edges(pooled, Events("binary", 2), bins)[0], 2.0
-    return BinEdges(events, which, (inner,) * len(which), smooth=False), least
+    pooled = Arrays(Predictions(score, sample_weight=weight))
+    inner = edges_of(pooled, Events("binary", 2), bins)[0]
+    return BinEdges(events, which, (inner,) * len(which), smooth=False), 2.0

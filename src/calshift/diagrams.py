@@ -8,6 +8,7 @@ import numpy as np
 
 from calshift.conversion import plain
 from calshift.curves import curves_of
+from calshift.engines import Arrays
 from calshift.events import binned_events
 from calshift.results import CalibrationErrorResult, ReliabilityCurve
 from calshift.weighting import Weighting
@@ -20,10 +21,10 @@ def reliability_dicts(result: CalibrationErrorResult, level: float) -> list[dict
     samples, weights = result.samples, result.class_weights
     if samples is None or samples.source is None or samples.target is None or weights is None:
         return []
-    source, target = samples.source, samples.target
+    source, target = Arrays(samples.source), Arrays(samples.target)
     wanted = _wanted(result)
     seen = weights.values * 0 + 1
-    sizes = (source.size, target.size)
+    sizes = (source.facts.size, target.facts.size)
     before = curves_of(source, None, wanted, Weighting.of(seen, None, sizes), "auto")
     weighting = Weighting.of(weights.values, weights.influence, sizes)
     after = curves_of(source, target, wanted, weighting, "auto")
@@ -39,9 +40,9 @@ def reliability_dicts(result: CalibrationErrorResult, level: float) -> list[dict
 
 def _wanted(result: CalibrationErrorResult) -> list[tuple[Any, int | None]]:
     assert result.samples is not None
-    source = result.samples.source
-    assert source is not None
-    if result.kind == "binary" or source.p.ndim == 1:
+    assert result.samples.source is not None
+    source = Arrays(result.samples.source).facts
+    if result.kind == "binary" or source.one_column:
         return [(binned_events("binary", source), None)]
     wanted: list[tuple[Any, int | None]] = [(binned_events("top-label", source), None)]
     if result.per_class is not None:

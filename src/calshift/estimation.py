@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calshift.binning import BinEdges, find_edges
-from calshift.engines import Arrays
+from calshift.binning import BinEdges
+from calshift.engine import Engine, rows_in_memory
 from calshift.errors import InvalidInput
 from calshift.estimators import (
     Sample,
@@ -22,14 +22,19 @@ from calshift.estimators import (
     smoothed_error,
 )
 from calshift.events import Events
-from calshift.fits import fitted, resting_on_few
+from calshift.facts import Facts
+from calshift.fits import FirstSums, fitted, resting_on_few
 from calshift.influence import WeightInfluence
 from calshift.kernels import as_points
 from calshift.moves import Moves
 from calshift.options import Options
 from calshift.predictions import Predictions
+from calshift.ranking import Laid, laid
 from calshift.results import Law, RowMoves
 from calshift.statistics import ShiftStatistics, source_kernel, target_kernel
+from calshift.sums import Tally
+from calshift.tallies import LabelSums, SourceSums, TargetSums
+from calshift.tiles import Places
 from calshift.uncertainty import assessed
 from calshift.weighting import Weighting
 
@@ -58,8 +63,8 @@ class Estimation:
 
 
 def event_errors(
-    source: Predictions,
-    target: Predictions | None,
+    source: Engine,
+    target: Engine | None,
     events: Events,
     options: Options,
     class_weights: np.ndarray,
@@ -72,21 +77,23 @@ def event_errors(
     Classes without a weight (NaN) are left out of every sum. With the influence on the weights
     their noise is taken out of the error too.
     """
-    check_rows(source, target, class_weights)
+    check_rows(source.facts, None if target is None else target.facts, class_weights)
     if options.kernel is not None:
-        return _smoothed(source, target, events, options, class_weights)
+        what = "a kernel, which compares pairs of rows,"
+        rows = rows_in_memory(source, what)
+        others = None if target is None else rows_in_memory(target, what)
+        return _smoothed(rows, others, events, options, class_weights)
     at = source if target is None else target
-    edges = find_edges(at, events, options.bins, options.binning)
+    bins = laid(at, events, options.bins, options.binning)
+    kept = np.ones(events.count, dtype=bool)
     if events.kind == "classwise":
         kept = ~np.isnan(class_weights)
-        edges = edges.only(np.flatnonzero(kept))
-    else:
-        kept = np.ones(events.count, dtype=bool)
+        bins = bins.only(np.flatnonzero(kept))
     if options.estimator == "paper":
-        found = _paper(source, target, edges, options, np.nan_to_num(class_weights))
+        found = _paper(source, target, bins.edges, options, np.nan_to_num(class_weights))
     else:
-        weighting = Weighting.of(class_weights, influence, (source.size, at.size))
-        found = _fitted(source, target, edges, options, weighting, interval)
+        weighting = Weighting.of(class_weights, influence, (source.facts.size, at.facts.size))
+        found = _fitted(source, target, bins, options, weighting, interval)
     return _spread(found, kept)
 
 
@@ -97,7 +104,7 @@ def _spread(found: Estimation, kept: np.ndarray) -> Estimation:
     return replace(found, values=values)
 
 
-def check_rows(source: Predictions, target: Predictions | None, w: np.ndarray) -> None:
+def check_rows(source: Facts, target: Facts | None, w: np.ndarray) -> None:
     """Two rows are the least from which a spread can be told."""
     usable = float(source.class_counts @ (np.nan_to_num(w) > 0))
     sizes = {"p": usable} if target is None else {"p_source": usable, "p_target": target.size}
@@ -107,18 +114,18 @@ def check_rows(source: Predictions, target: Predictions | None, w: np.ndarray) -
             raise InvalidInput(msg)
 
 
-def gathered(source: Predictions, target: Predictions | None, edges: BinEdges) -> ShiftStatistics:
+def gathered(source: Engine, target: Engine | None, edges: BinEdges) -> ShiftStatistics:
     """The sums of both samples; with target None the source stands on both sides."""
-    statistics: ShiftStatistics = Arrays(source).total(source_kernel(edges))
+    statistics: ShiftStatistics = source.total(source_kernel(edges))
     if target is None:
         return statistics.as_labelled()
-    target_sums: ShiftStatistics = Arrays(target).total(target_kernel(edges))
+    target_sums: ShiftStatistics = target.total(target_kernel(edges))
     return statistics + target_sums
 
 
 def _paper(
-    source: Predictions,
-    target: Predictions | None,
+    source: Engine,
+    target: Engine | None,
     edges: BinEdges,
     options: Options,
     w: np.ndarray,
@@ -129,40 +136,54 @@ def _paper(
         statistics = gathered(source, target, part)
         if target is None:
             ratio = labelled_ratio(statistics)
-            total = Arrays(source).total(labelled_error(ratio, options.norm)) / source.size
+            total = source.total(labelled_error(ratio, options.norm)) / source.facts.size
         else:
             ratio = shifted_ratio(statistics, w)
-            total = Arrays(target).total(shifted_error(ratio, options.norm)) / target.size
+            total = target.total(shifted_error(ratio, options.norm)) / target.facts.size
         values.append(total)
         joined += ratio.joined
     return Estimation(np.concatenate(values), joined)
 
 
 def _fitted(
-    source: Predictions,
-    target: Predictions | None,
-    edges: BinEdges,
+    source: Engine,
+    target: Engine | None,
+    bins: Laid,
     options: Options,
     weighting: Weighting,
     interval: bool,
 ) -> Estimation:
     """Plug-in and debiased: residuals fitted on the bins' sums, then the noise of the fits."""
-    fits = []
-    for part in edges.split():
-        statistics = gathered(source, target, part)
-        fits += [fitted(statistics, k, weighting.values) for k in range(len(part))]
-    counts = source.class_worth if options.stratified else None
-    moves = Moves(edges, fits, weighting, target is None, counts)
+    places = bins.places
+    fits = fitted(_first_sums(source, target, bins, places, weighting.values), bins.edges)
+    counts = source.facts.class_worth if options.stratified else None
+    by_label: Tally | dict[str, None] = {"excess": None, "signed": None}
+    if weighting.influence is not None and (interval or options.estimator == "debiased"):
+        by_label = source.total(
+            LabelSums(bins.edges, places, fits, weighting.values, weighting.seen)
+        )
+    moves = Moves(bins.edges, fits, weighting, places, target is None, counts, by_label["excess"])
     debias = options.estimator == "debiased"
-    found = assessed(moves, source, target, options.norm, debias, interval)
+    found = assessed(moves, source, target, options.norm, debias, interval, by_label["signed"])
     return Estimation(
         found.values,
-        joined=sum(fit.thin for fit in fits),
+        joined=fits.thin,
         thin=resting_on_few(fits),
         law=found.law,
         event_laws=found.event_laws,
         moves=found.moves,
     )
+
+
+def _first_sums(
+    source: Engine, target: Engine | None, bins: Laid, places: Places, w: np.ndarray
+) -> FirstSums:
+    """What fits need: a pass over the source, and one over the target if that was not counted."""
+    count, score = bins.count, bins.score
+    if count is None or score is None:
+        at = source if target is None else target
+        count, score = at.total(TargetSums(bins.edges, places)).values()
+    return FirstSums(**source.total(SourceSums(bins.edges, places, w)), count=count, score=score)
 
 
 def _smoothed(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calshift.errors import InvalidInput
+from calshift.facts import Facts
 from calshift.predictions import Predictions
 
 KINDS = ("classwise", "binary", "top-label", "canonical")
@@ -64,22 +65,22 @@ class Events:
         return 1 if self.kind == "binary" else event
 
 
-def events_of(kind: str, predictions: Predictions) -> Events:
+def events_of(kind: str, facts: Facts) -> Events:
     """The events asked for; one column of scores asked for class by class means binary."""
     if kind not in KINDS:
         msg = f"kind must be one of {', '.join(KINDS)}; got {kind!r}"
         raise InvalidInput(msg)
-    if predictions.p.ndim == 1 and kind == "classwise":
+    if facts.one_column and kind == "classwise":
         kind = "binary"
-    if kind == "binary" and predictions.n_classes != 2:
-        msg = f'kind="binary" needs two classes; p has {predictions.n_classes}'
+    if kind == "binary" and facts.n_classes != 2:
+        msg = f'kind="binary" needs two classes; p has {facts.n_classes}'
         raise InvalidInput(msg)
-    return Events(kind, predictions.n_classes)
+    return Events(kind, facts.n_classes)
 
 
-def binned_events(kind: str, predictions: Predictions) -> Events:
+def binned_events(kind: str, facts: Facts) -> Events:
     """The events asked for, of a kind that bins can count."""
-    events = events_of(kind, predictions)
+    events = events_of(kind, facts)
     if events.kind == "canonical":
         msg = 'kind="canonical" compares pairs of rows, not bins: use target_calibration_error'
         raise InvalidInput(msg)

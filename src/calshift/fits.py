@@ -1,11 +1,11 @@
 """Source residuals regressed on a basis of the score, from sums over bins. (docs/mathematics.md 4)
 
-Residuals u = event - score, weighted by w, are projected on functions H_r of the score that are
-orthonormal on the target: hats turned so that A = sum w H H' is diagonal, or scaled indicators of
-bins. With F = H A^-1 (A floored where the source is thin),
+Residuals u = event - score, weighted by w, are fitted by functions X of the score: hats, or
+indicators of bins. For every event at once, with A = sum w X X' and M = sum_b P_b X_b X_b',
 
-    a = sum_i w_i u_i F_i        g = H a: the fitted residual        sum_b P_b g_b^2 = |a|^2
-    e = u - g                    l = w F . H: the leverage of a row
+    V = A^-1 (floored where the source is thin)      alpha = V sum_i w_i u_i X_i      g = X alpha
+    e = u - g                                        l = w X' V X: the leverage of a row
+    |a|^2 = alpha' M alpha = sum_b P_b g_b^2
 """
 
 from __future__ import annotations
@@ -15,257 +15,296 @@ from functools import cached_property
 
 import numpy as np
 
-from calshift.basis import hats, knots, planned_hats, positions
-from calshift.binning import joined
-from calshift.statistics import ShiftStatistics
+from calshift.basis import (
+    LEAST_DISTINCT,
+    LEAST_SOURCE,
+    LEAST_TARGET,
+    Layout,
+    knots,
+    planned_hats,
+    positions,
+)
+from calshift.binning import BinEdges, joined
+from calshift.fast import loops
 
 EIGENVALUE_FLOOR = 0.5  # of A relative to M: where the source is this thin, shrink to no error
 SMALLEST_GAP = 0.1  # 1 - l: a row that carries a bin alone says nothing of its noise
 FEW_ROWS, PARTS = 5.0, 4  # rows below which a part of the scores is thin, parts of an event
+SINGULAR = 1e-12  # of the largest eigenvalue
 
 
 @dataclass(frozen=True)
-class Cells:
-    """One event's sums of rows, residuals and squared residuals in each occupied cell."""
+class FirstSums:
+    """Sums over rows by event and bin, all (E, B), padded with 0.
 
-    bin: np.ndarray  # (C,), as are the next six; a cell is a bin and a stratum
-    label: np.ndarray
-    weight: np.ndarray
+    Attributes
+    ----------
+    rows, usable : source rows, and those of positive weight
+    mass, square : sums of w and w^2
+    pull : sum of w u
+    count, score : the target's rows and their scores
+    """
+
     rows: np.ndarray
-    unit: np.ndarray  # what a row is of an observation: 1, or less if frequency weights are below 1
-    residual: np.ndarray
-    squared: np.ndarray
-    target_count: np.ndarray  # (B,)
-    target_score: np.ndarray
-
-    @property
-    def bins(self) -> int:
-        """B, how many bins there are."""
-        return len(self.target_count)
+    usable: np.ndarray
+    mass: np.ndarray
+    square: np.ndarray
+    pull: np.ndarray
+    count: np.ndarray
+    score: np.ndarray
 
     @property
     def share(self) -> np.ndarray:
-        """P_b, the target's share of each bin."""
-        return np.asarray(self.target_count / self.target_count.sum())
-
-    def by_bin(self, values: np.ndarray) -> np.ndarray:
-        """Values of the cells summed in each bin."""
-        return np.bincount(self.bin, values, self.bins)
-
-    def by_bin_and_label(self, values: np.ndarray, labels: int) -> np.ndarray:
-        """(B, K) values of the cells summed in each bin, label by label."""
-        flat = np.bincount(self.bin * labels + self.label, values, self.bins * labels)
-        return flat.reshape(self.bins, labels)
-
-    def usable_rows(self) -> np.ndarray:
-        """Source rows of positive weight in each bin."""
-        return self.by_bin(self.rows * (self.weight > 0))
+        """P, the target's share of each bin."""
+        return np.asarray(self.count / self.count.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)
-class Indicators:
-    """H and A^-1 of plain bins, in groups of joined ones: H = 1 / sqrt P, A^-1 = P / W."""
+class Fits:
+    """Fitted residuals of all events.
 
-    starts: np.ndarray
-    height: np.ndarray  # (R,) H in its own group
-    shrink: np.ndarray  # (R,) A^-1
-    bins: int
+    Attributes
+    ----------
+    sums : what they were fitted to
+    layout : the basis X
+    inverse : V, (E, R, R), or (E, R) where it is diagonal
+    thin : bins or planned hats that had too few rows of their own
+    room : (E, B) the target's mean score in each fine bin, None for plain bins
+    """
 
-    @property
-    def group(self) -> np.ndarray:
-        """(B,) the group of each bin."""
-        return np.repeat(np.arange(len(self.starts)), np.diff(np.append(self.starts, self.bins)))
-
-    def gathered(self, values: np.ndarray) -> np.ndarray:
-        """F' values: (B, ...) -> (R, ...)."""
-        sums = np.add.reduceat(values, self.starts, axis=0)
-        return np.asarray((sums.T * self.height * self.shrink).T)
-
-    def spread(self, coordinates: np.ndarray) -> np.ndarray:
-        """F coordinates: (R, ...) -> (B, ...)."""
-        return np.asarray((coordinates.T * self.height * self.shrink).T[self.group])
-
-    def curve(self, coordinates: np.ndarray) -> np.ndarray:
-        """H coordinates: (R,) -> (B,)."""
-        return np.asarray((coordinates * self.height)[self.group])
-
-    def quadratic(self, matrix: np.ndarray) -> np.ndarray:
-        """H_b' matrix H_b of every bin: (R, R) -> (B,)."""
-        return np.asarray((np.diag(matrix) * self.height**2)[self.group])
-
-    def squared(self, mass: np.ndarray) -> np.ndarray:
-        """F' diag(mass) F: (B,) -> (R, R)."""
-        size = (self.height * self.shrink) ** 2
-        return np.diag(np.add.reduceat(mass, self.starts) * size)
-
-
-@dataclass(frozen=True)
-class Hats:
-    """H and A^-1 of the smooth basis."""
-
-    height: np.ndarray  # (B, R) H
-    shrink: np.ndarray  # (R,) A^-1
+    sums: FirstSums
+    layout: Layout
+    inverse: np.ndarray
+    thin: int
+    room: np.ndarray | None = None
 
     @cached_property
-    def pull(self) -> np.ndarray:
-        """F, (B, R)."""
-        return np.asarray(self.height * self.shrink)
-
-    def gathered(self, values: np.ndarray) -> np.ndarray:
-        """F' values: (B, ...) -> (R, ...)."""
-        return np.asarray(self.pull.T @ values)
-
-    def spread(self, coordinates: np.ndarray) -> np.ndarray:
-        """F coordinates: (R, ...) -> (B, ...)."""
-        return np.asarray(self.pull @ coordinates)
-
-    def curve(self, coordinates: np.ndarray) -> np.ndarray:
-        """H coordinates: (R,) -> (B,)."""
-        return np.asarray(self.height @ coordinates)
-
-    def quadratic(self, matrix: np.ndarray) -> np.ndarray:
-        """H_b' matrix H_b of every bin: (R, R) -> (B,)."""
-        return np.asarray(np.einsum("br,br->b", self.height @ matrix, self.height))
-
-    def squared(self, mass: np.ndarray) -> np.ndarray:
-        """F' diag(mass) F: (B,) -> (R, R)."""
-        return np.asarray(self.pull.T @ (mass[:, None] * self.pull))
-
-
-@dataclass(frozen=True)
-class Fit:
-    """One event's fitted residuals: coordinates a, values g, and l / w of a row, bin by bin."""
-
-    cells: Cells
-    basis: Indicators | Hats
-    coordinates: np.ndarray
-    value: np.ndarray
-    leverage: np.ndarray
-    thin: int  # bins or planned hats that had too few rows of their own
-    score: np.ndarray | None = None  # the target's mean score in each fine bin
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """M: its diagonal and the one above, (E, R) each."""
+        return self.layout.band(self.sums.share)
 
     @cached_property
-    def excess(self) -> np.ndarray:
-        """(C,) sum of e in each cell."""
-        return np.asarray(self.cells.residual - self.value[self.cells.bin] * self.cells.rows)
+    def coefficients(self) -> np.ndarray:
+        """(E, R) alpha."""
+        return self.times(self.layout.gathered(self.sums.pull))
 
     @cached_property
-    def slack(self) -> np.ndarray:
-        """(C,) 1 - l; a frequency weight below 1 makes less than one observation."""
-        leverage = self.leverage[self.cells.bin] * self.cells.weight * self.cells.unit
-        return np.asarray(np.maximum(1 - leverage, SMALLEST_GAP))
+    def value(self) -> np.ndarray:
+        """(E, B) g."""
+        return self.layout.spread(self.coefficients)
 
     @cached_property
-    def noise(self) -> np.ndarray:
-        """(R, R) sum_i o_i o_i' / (1 - l_i), o = F w e: the sampling variance of a, w known."""
-        cells, g = self.cells, self.value[self.cells.bin]
-        squared = cells.squared - 2 * g * cells.residual + g**2 * cells.rows
-        mass = cells.by_bin(squared * cells.weight**2 * cells.unit / self.slack)
-        return self.basis.squared(mass)
+    def leverage(self) -> np.ndarray:
+        """(E, B) l / w."""
+        return self.layout.quadratic(*near_diagonal(self.inverse))
 
     @cached_property
-    def lean(self) -> np.ndarray:
-        """(R,) sum_i l_i o_i / (1 - l_i): the bias of a ratio whose w depends on y."""
-        cells = self.cells
-        tilt = self.excess * cells.weight**2 * cells.unit * self.leverage[cells.bin] / self.slack
-        return self.basis.gathered(cells.by_bin(tilt))
+    def slope(self) -> np.ndarray:
+        """(E, B) 2 X V M alpha: how |a|^2 moves with a weighted residual."""
+        pulled = banded_product(*self.moments, self.coefficients)
+        return self.layout.spread(2 * self.times(pulled))
+
+    @cached_property
+    def energy(self) -> np.ndarray:
+        """(E, B) x' V M V x: what a squared weighted residual adds to the trace of S."""
+        if self.inverse.ndim == 2:
+            return self.layout.spread(self.inverse**2 * self.moments[0])
+        product = self.inverse @ banded_rows(*self.moments, self.inverse)
+        return self.layout.quadratic(*near_diagonal(product))
+
+    @cached_property
+    def plug(self) -> np.ndarray:
+        """(E,) |a|^2, which is the target's mean of g^2."""
+        return np.asarray((self.sums.share * self.value**2).sum(axis=1))
+
+    @cached_property
+    def tables(self) -> np.ndarray:
+        """(E, B, 4) g, leverage, slope and energy side by side, for loops over rows."""
+        return np.stack([self.value, self.leverage, self.slope, self.energy], axis=2)
+
+    def times(self, vectors: np.ndarray) -> np.ndarray:
+        """V vectors: (E, R) -> (E, R), or (E, R, S) -> (E, R, S)."""
+        if self.inverse.ndim == 2:
+            shape = self.inverse.shape + (1,) * (vectors.ndim - 2)
+            return np.asarray(self.inverse.reshape(shape) * vectors)
+        if vectors.ndim == 3:
+            return np.asarray(self.inverse @ vectors)
+        return np.asarray((self.inverse @ vectors[..., None])[..., 0])
+
+    def covariance(self, mass: np.ndarray) -> np.ndarray:
+        """V X' diag(mass) X V: (E, B) -> (E, R, R), or (E, R) where it is diagonal."""
+        diagonal, above = self.layout.band(mass)
+        if self.inverse.ndim == 2:
+            return np.asarray(self.inverse**2 * diagonal)
+        return np.asarray(self.inverse @ banded_rows(diagonal, above, self.inverse))
+
+    def rooted(self, vectors: np.ndarray) -> np.ndarray:
+        """L vectors with M = L L': (E, R, D) -> (E, R, D)."""
+        main, below = self._cholesky
+        out = main[..., None] * vectors
+        out[:, 1:] += below[:, :-1, None] * vectors[:, :-1]
+        return np.asarray(out)
+
+    @cached_property
+    def _cholesky(self) -> tuple[np.ndarray, np.ndarray]:
+        """The diagonal of L and the one below it, (E, R) each; M may be singular."""
+        diagonal, above = self.moments
+        main, below = np.zeros_like(diagonal), np.zeros_like(diagonal)
+        rest, least = diagonal[:, 0], SINGULAR * diagonal.max(axis=1)
+        for k in range(diagonal.shape[1]):
+            main[:, k] = np.sqrt(np.where(rest > least, rest, 0.0))
+            safe = np.where(main[:, k] > 0, main[:, k], np.inf)
+            below[:, k] = above[:, k] / safe
+            if k + 1 < diagonal.shape[1]:
+                rest = diagonal[:, k + 1] - below[:, k] ** 2
+        return main, below
 
 
-def fitted(statistics: ShiftStatistics, k: int, class_weights: np.ndarray) -> Fit:
-    """The fit of the k-th event held; the scale of the weights does not matter."""
-    cells = event_cells(statistics, k, class_weights / class_weights.max())
-    if statistics.edges.smooth:
-        return fit_hats(cells, np.concatenate([[0.0], statistics.edges[k]]))
-    return fit_bins(cells)
+def near_diagonal(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The diagonal of matrices (E, R, R) and the one above, (E, R) each; or of diagonals (E, R)."""
+    if matrices.ndim == 2:
+        return matrices, np.zeros_like(matrices)
+    above = np.zeros(matrices.shape[:2])
+    above[:, :-1] = np.diagonal(matrices, 1, axis1=1, axis2=2)
+    return np.diagonal(matrices, axis1=1, axis2=2), above
 
 
-def resting_on_few(fits: list[Fit]) -> tuple[float, float]:
+def banded_product(diagonal: np.ndarray, above: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Tridiagonal matrices times vectors (E, R)."""
+    out = diagonal * vectors
+    out[:, :-1] += above[:, :-1] * vectors[:, 1:]
+    out[:, 1:] += above[:, :-1] * vectors[:, :-1]
+    return np.asarray(out)
+
+
+def banded_rows(diagonal: np.ndarray, above: np.ndarray, matrices: np.ndarray) -> np.ndarray:
+    """Tridiagonal matrices times matrices (E, R, S)."""
+    out = diagonal[..., None] * matrices
+    out[:, :-1] += above[:, :-1, None] * matrices[:, 1:]
+    out[:, 1:] += above[:, :-1, None] * matrices[:, :-1]
+    return np.asarray(out)
+
+
+def dense_band(diagonal: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """(E, R, R) tridiagonal matrices in full."""
+    E, R = diagonal.shape
+    dense, at = np.zeros((E, R, R)), np.arange(R)
+    dense[:, at, at] = diagonal
+    dense[:, at[:-1], at[1:]] = dense[:, at[1:], at[:-1]] = above[:, :-1]
+    return dense
+
+
+def fitted(sums: FirstSums, edges: BinEdges) -> Fits:
+    """The fits of all events held; the scale of the weights does not matter."""
+    return _on_hats(sums, edges) if edges.smooth else _on_bins(sums, edges.bins)
+
+
+def _on_bins(sums: FirstSums, bins: np.ndarray) -> Fits:
+    """g_b = sum w u / W_b in each group of bins."""
+    pairs = zip(sums.count, sums.usable, bins, strict=True)
+    starts = [joined(count[:b], usable[:b]) for count, usable, b in pairs]
+    layout = Layout.of_groups(starts, bins)
+    mass = layout.gathered(sums.mass)
+    inverse = np.divide(1.0, mass, out=np.zeros(mass.shape), where=mass > 0)
+    return Fits(sums, layout, inverse, int(bins.sum() - layout.count.sum()))
+
+
+def _on_hats(sums: FirstSums, edges: BinEdges) -> Fits:
+    """Weighted least squares on hats."""
+    lower = np.zeros(sums.count.shape)
+    for row, inner in zip(lower, edges.inner, strict=True):
+        row[1 : len(inner) + 1] = inner
+    mean = np.where(sums.count > 0, sums.score / np.maximum(sums.count, 1e-300), lower)
+    t, bins = positions(sums.count, mean), edges.bins
+    planned = planned_hats(float(sums.rows[0].sum()))
+    chosen = _knots(t, sums.rows, sums.count, bins, planned)
+    layout = Layout.of_hats(t, chosen)
+    inverse = _floored_inverse(layout, sums)
+    thin = np.maximum(np.minimum(planned, bins) - layout.count, 0).sum()
+    return Fits(sums, layout, inverse, int(thin), mean)
+
+
+def _knots(
+    t: np.ndarray, source: np.ndarray, target: np.ndarray, bins: np.ndarray, planned: int
+) -> list[np.ndarray]:
+    """The bins at which the knots of each event stand."""
+    compiled = loops()
+    if compiled is None:
+        rows = zip(t, source, target, bins, strict=True)
+        return [knots(at[:b], one[:b], two[:b], planned) for at, one, two, b in rows]
+    chosen, number = np.zeros(t.shape, np.int64), np.zeros(len(t), np.int64)
+    least = (LEAST_DISTINCT, LEAST_SOURCE, LEAST_TARGET)
+    compiled.place_knots(t, source, target, bins, planned, least, chosen, number)
+    return [one[:b] for one, b in zip(chosen, number, strict=True)]
+
+
+def _floored_inverse(layout: Layout, sums: FirstSums) -> np.ndarray:
+    """(E, R, R) A^-1, with A floored relative to M; 0 for knots that an event lacks.
+
+    Under label shift A / sum w and M are the same matrix in the limit; where the source has far
+    less mass than the target, A^-1 would blow up on a handful of rows. Whether A / sum w - M / 2
+    has a negative eigenvalue is told by the pivots of its elimination.
+    """
+    total = sums.mass.sum(axis=1)[:, None]
+    A, M = layout.band(sums.mass / total), layout.band(sums.share)
+    lacking = np.arange(layout.width) >= layout.count[:, None]
+    main, beside = (a - EIGENVALUE_FLOOR * m for a, m in zip(A, M, strict=True))
+    sound = _least_pivot(main, beside, lacking) > 0
+    sound &= _least_pivot(*M, lacking) > SINGULAR * M[0].max(axis=1)
+    inverse = np.zeros((*A[0].shape, layout.width))
+    if sound.any():
+        dense = dense_band(np.where(lacking, 1.0, A[0])[sound], A[1][sound])
+        inverse[sound] = np.linalg.inv(dense)
+    if not sound.all():
+        parts = dense_band(A[0][~sound], A[1][~sound]), dense_band(M[0][~sound], M[1][~sound])
+        inverse[~sound] = _turned_inverse(*parts)
+    inverse[lacking] = 0.0  # rows; the columns are 0 already, as the band is
+    return np.asarray(inverse / total[..., None])
+
+
+def _least_pivot(diagonal: np.ndarray, above: np.ndarray, lacking: np.ndarray) -> np.ndarray:
+    """(E,) the least pivot in eliminating tridiagonal matrices: positive if they are definite."""
+    pivot = least = diagonal[:, 0]
+    for k in range(1, diagonal.shape[1]):
+        fine = np.where(pivot > 0, pivot, np.inf)
+        pivot = diagonal[:, k] - above[:, k - 1] ** 2 / fine
+        least = np.where(lacking[:, k], least, np.minimum(least, pivot))
+    return np.asarray(least)
+
+
+def _turned_inverse(A: np.ndarray, M: np.ndarray) -> np.ndarray:
+    """In coordinates in which M = 1 and A is diagonal, A floored; without what M does not see."""
+    size, axes = np.linalg.eigh(M)
+    seen = size > SINGULAR * size[:, -1:]
+    scale = np.where(seen, 1 / np.sqrt(np.where(seen, size, 1.0)), 0.0)
+    whiten = axes * scale[:, None, :]
+    ratio, turn = np.linalg.eigh(whiten.transpose(0, 2, 1) @ A @ whiten)
+    basis = whiten @ turn
+    floored = basis / np.maximum(ratio, EIGENVALUE_FLOOR)[:, None, :]
+    return np.asarray(floored @ basis.transpose(0, 2, 1))
+
+
+def resting_on_few(fits: Fits) -> tuple[float, float]:
     """Shares of the plug-in error, and of the target's rows, where the source is worth few rows.
 
     The scores of each event are cut in parts that hold about as much of its error each, or of the
     target; what a part is worth is (sum w)^2 / sum w^2.
     """
-    errors = [_thin_part(fit, fit.cells.share * fit.value**2) for fit in fits]
-    rows = [_thin_part(fit, fit.cells.share) for fit in fits]
-    (thin, total), (bare, whole) = np.sum(errors, axis=0), np.sum(rows, axis=0)
-    return float(thin / total) if total > 0 else 0.0, float(bare / whole)
+    share = fits.sums.share
+    thin, total = _thin_part(fits.sums, share * fits.value**2)
+    bare, whole = _thin_part(fits.sums, share)
+    return thin / total if total > 0 else 0.0, bare / whole
 
 
-def _thin_part(fit: Fit, part: np.ndarray) -> tuple[float, float]:
+def _thin_part(sums: FirstSums, part: np.ndarray) -> tuple[float, float]:
     """What of the bins' parts lies in places with few source rows, and all of it."""
-    upto = np.cumsum(part)
-    group = np.minimum((upto - part / 2) / max(upto[-1], 1e-300) * PARTS, PARTS - 1).astype(int)
-    where, weight = group[fit.cells.bin], fit.cells.weight
-    mass = np.bincount(where, fit.cells.rows * weight, PARTS)
-    square = np.bincount(where, fit.cells.rows * weight**2, PARTS)
-    few = mass**2 < FEW_ROWS * square + (square == 0)
-    return float(np.bincount(group, part, PARTS)[few].sum()), float(upto[-1])
-
-
-def event_cells(statistics: ShiftStatistics, k: int, class_weights: np.ndarray) -> Cells:
-    """Sums of u = outcome - score over the cells of the k-th event held."""
-    events, bins = statistics.edges.events, len(statistics.edges[k]) + 1
-    outcome = events.stratum_outcome(statistics.edges.which[k])
-    b, stratum = np.nonzero(statistics.source[0, k, :bins])
-    count, score, square = statistics.source[:, k, b, stratum]
-    true, label = outcome[stratum], events.stratum_label[stratum]
-    return Cells(
-        bin=b,
-        label=label,
-        weight=class_weights[label],
-        rows=count,
-        unit=statistics.unit[stratum],
-        residual=true * count - score,
-        squared=true * (count - 2 * score) + square,
-        target_count=statistics.target[0, k, :bins],
-        target_score=statistics.target[1, k, :bins],
+    upto = np.cumsum(part, axis=1)
+    whole = np.maximum(upto[:, -1:], 1e-300)
+    group = np.minimum((upto - part / 2) / whole * PARTS, PARTS - 1).astype(int)
+    group += np.arange(len(part))[:, None] * PARTS
+    mass, square, held = (
+        np.bincount(group.ravel(), values.ravel(), PARTS * len(part))
+        for values in (sums.mass, sums.square, part)
     )
-
-
-def fit_bins(cells: Cells) -> Fit:
-    """g_b = sum w u / W_b in each group of bins."""
-    starts = joined(cells.target_count, cells.usable_rows())
-    share = np.add.reduceat(cells.share, starts)
-    mass = np.add.reduceat(cells.by_bin(cells.rows * cells.weight), starts)
-    basis = Indicators(starts, 1 / np.sqrt(share), share / mass, cells.bins)
-    return _fit(cells, basis, (1 / mass)[basis.group], cells.bins - len(starts))
-
-
-def fit_hats(cells: Cells, lower: np.ndarray) -> Fit:
-    """Weighted least squares on hats."""
-    source_count, target_count = cells.by_bin(cells.rows), cells.target_count
-    mean = np.where(target_count > 0, cells.target_score / np.maximum(target_count, 1e-300), lower)
-    t = positions(target_count, mean)
-    planned = planned_hats(source_count.sum())
-    chosen = knots(t, source_count, target_count, planned)
-    basis = turned(hats(t, chosen), cells.by_bin(cells.rows * cells.weight), cells.share)
-    leverage = (basis.height * basis.pull).sum(axis=1)
-    thin = max(min(planned, len(t)) - len(chosen), 0)
-    return _fit(cells, basis, leverage, thin, mean)
-
-
-def turned(design: np.ndarray, mass: np.ndarray, share: np.ndarray) -> Hats:
-    """The design in coordinates in which M = 1 and A is diagonal, A floored relative to M.
-
-    Under label shift A / sum w and M are the same matrix in the limit; where the source has far
-    less mass than the target, A^-1 would blow up on a handful of rows.
-    """
-    M = design.T @ (share[:, None] * design)
-    A = design.T @ (mass[:, None] * design) / mass.sum()
-    size, axes = np.linalg.eigh(M)
-    seen = size > 1e-12 * size[-1]
-    whiten = axes[:, seen] / np.sqrt(size[seen])
-    ratio, turn = np.linalg.eigh(whiten.T @ A @ whiten)
-    shrink = 1 / np.maximum(ratio, EIGENVALUE_FLOOR) / mass.sum()
-    return Hats(design @ (whiten @ turn), shrink)
-
-
-def _fit(
-    cells: Cells,
-    basis: Indicators | Hats,
-    leverage: np.ndarray,
-    thin: int,
-    score: np.ndarray | None = None,
-) -> Fit:
-    coordinates = basis.gathered(cells.by_bin(cells.residual * cells.weight))
-    return Fit(cells, basis, coordinates, basis.curve(coordinates), leverage, thin, score)
+    few = mass**2 < FEW_ROWS * square + (square == 0)
+    return float(held[few].sum()), float(part.sum())

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from calshift.bootstrap import Bootstrap
+from calshift.engine import Engine, rows_in_memory
+from calshift.engines import Arrays
 from calshift.estimation import Estimation, event_errors
 from calshift.events import Events
 from calshift.options import Options
-from calshift.predictions import Predictions, check_pair
+from calshift.pairs import check_pair
+from calshift.predictions import Predictions
 from calshift.results import ClassWeights
 from calshift.weights import METHODS, class_weights_of
 
@@ -25,18 +28,20 @@ class Recipe:
     weights: Any  # a method's name, or the weights themselves
 
     def __call__(self, source: Predictions, target: Predictions | None) -> np.ndarray:
+        rows = Arrays(source)
         if target is None:
-            return event_errors(source, None, self.events, self.options, self.weights).values
-        check_pair(source, target)
-        found = class_weights_of(self.weights, source, target)
+            return event_errors(rows, None, self.events, self.options, self.weights).values
+        others = Arrays(target)
+        check_pair(rows.facts, others.facts)
+        found = class_weights_of(self.weights, rows, others)
         return event_errors(
-            source, target, self.events, self.options, found.values, found.influence
+            rows, others, self.events, self.options, found.values, found.influence
         ).values
 
 
 def estimated(
-    source: Predictions,
-    target: Predictions,
+    source: Engine,
+    target: Engine,
     events: Events,
     options: Options,
     weights: Any,
@@ -57,7 +62,7 @@ def estimated(
 
 
 def labelled(
-    sample: Predictions,
+    sample: Engine,
     events: Events,
     options: Options,
     ones: np.ndarray,
@@ -78,8 +83,11 @@ def _with_draws(
     errors: Estimation,
     draws: Bootstrap,
     recipe: Recipe,
-    source: Predictions,
-    target: Predictions | None,
+    source: Engine,
+    target: Engine | None,
 ) -> Estimation:
-    law, event_laws = draws.laws(recipe, source, target, errors.values)
+    what = 'interval="bootstrap"'
+    rows = rows_in_memory(source, what)
+    others = None if target is None else rows_in_memory(target, what)
+    law, event_laws = draws.laws(recipe, rows, others, errors.values)
     return replace(errors, law=law, event_laws=event_laws)

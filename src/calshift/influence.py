@@ -12,9 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
-from calshift.engines import Arrays, Sums
+from calshift.engine import Engine
 from calshift.frozen import Frozen
 from calshift.predictions import Predictions
+from calshift.sums import Sums
 
 
 class Influence(Protocol):
@@ -66,10 +67,10 @@ class Solution:
     converged: bool = True
     iterations: int = 1
     notes: tuple[str, ...] = ()
-    source: Arrays | None = None
+    source: Engine | None = None
 
 
-Method = Callable[[Arrays, Arrays, np.ndarray], Solution]  # source, target, class counts
+Method = Callable[[Engine, Engine, np.ndarray], Solution]  # source, target, class counts
 
 
 def label_influence(batch: Predictions, seen: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -143,7 +144,7 @@ class Counted(Frozen):
 
 
 def covariances(
-    solution: Solution, source: Arrays, sizes: tuple[float, float]
+    solution: Solution, source: Engine, sizes: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Covariance of q = base * weights / sum, standard errors of the weights, and certainty.
 

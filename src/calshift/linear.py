@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 RELATIVE_ZERO = 1e-13  # of a singular value beside the largest
+FEW_COLUMNS = 16
 
 
 def inverse(matrix: np.ndarray) -> np.ndarray:
@@ -42,3 +45,15 @@ def non_negative(system: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     from scipy.optimize import nnls
 
     return np.asarray(nnls(system, wanted, maxiter=100 * system.shape[1] + 1000)[0])
+
+
+def row_max(matrix: np.ndarray) -> np.ndarray:
+    """(n,) the largest of each row; column by column where they are few, which is faster."""
+    if matrix.shape[1] > FEW_COLUMNS:
+        return np.asarray(matrix.max(axis=1))
+    return np.asarray(reduce(np.maximum, matrix.T))
+
+
+def row_sum(matrix: np.ndarray) -> np.ndarray:
+    """(n,) the sum of each row, as a product: many times as fast as summing short rows."""
+    return np.asarray(matrix @ np.ones(matrix.shape[1], dtype=matrix.dtype))

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.engines import Arrays, Sums
+from calshift.engine import Engine
 from calshift.frozen import Frozen
 from calshift.influence import Solution, label_influence
 from calshift.linear import RELATIVE_ZERO, freed_inverse, non_negative
 from calshift.predictions import Predictions
+from calshift.sums import Sums
 
 TIE = 1e-7  # weight of the pull to the centre among solutions that are equally good
 
@@ -40,7 +41,7 @@ class Moments:
 
 
 def moments_of(
-    features: Features, source: Arrays, target: Arrays, class_counts: np.ndarray
+    features: Features, source: Engine, target: Engine, class_counts: np.ndarray
 ) -> Moments:
     """One pass over each sample."""
     seen = class_counts > 0
@@ -67,7 +68,7 @@ def moments_of(
     return Moments(confusion / n, mean / m, size, prior)
 
 
-def scatter_of(features: Features, target: Arrays, mean: np.ndarray) -> np.ndarray:
+def scatter_of(features: Features, target: Engine, mean: np.ndarray) -> np.ndarray:
     """(L, L) covariance of the features of the target."""
 
     def kernel(batch: Predictions) -> Sums:
@@ -154,7 +155,7 @@ def matched_prior(moments: Moments, scale: np.ndarray | float = 1.0) -> np.ndarr
 def matched(
     features: Features,
     moments: Moments,
-    target: Arrays,
+    target: Engine,
     seen: np.ndarray,
     scale: np.ndarray | float = 1.0,
 ) -> Solution:

@@ -12,9 +12,11 @@ from calshift.api import target_calibration_error
 from calshift.bootstrap import Progress
 from calshift.checks import checked_generator, checked_whole, is_number
 from calshift.comparison import difference
+from calshift.engines import Arrays
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.options import Options
-from calshift.predictions import Predictions, as_pair
+from calshift.pairs import rows_of_pair
+from calshift.predictions import Predictions
 from calshift.recalibration import DEFAULT_RECALIBRATOR, recalibrator_of
 from calshift.recalibrator import Recalibrator
 from calshift.results import RecalibrationResult
@@ -85,7 +87,7 @@ def recalibrate(
     if options.norm not in (1.0, 2.0) or kind == "canonical":
         msg = f"norm must be 1 or 2 and kind not canonical; got {norm!r} and {kind!r}"
         raise InvalidInput(msg)
-    source, target = as_pair(p_source, y_source, p_target)
+    source, target = rows_of_pair(p_source, y_source, p_target)
     generator = checked_generator(rng)
     parts = _divided(source, target, checked_whole(folds, "folds", 2), generator)
     fitted, asked = recalibrator_of(method), DEFAULT if weights is None else weights
@@ -97,7 +99,8 @@ def recalibrate(
         python_warnings.simplefilter("ignore", UnreliableWeights)  # the error before told them
         fitted.fit(source, None, target, weights=weights)
         other_rows = _cross_fitted(fitted, (source, target), parts, weights, progress)
-        after = target_result(*other_rows, options, asked, None, before.assumption)
+        mended = Arrays(other_rows[0]), Arrays(other_rows[1])
+        after = target_result(*mended, options, asked, None, before.assumption)
     notes, usable = _objections(target, weights)
     return RecalibrationResult(
         probabilities=fitted.transform(target).p,

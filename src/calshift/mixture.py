@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.engines import Arrays, Sums
+from calshift.engine import Engine
 from calshift.linear import non_negative
 from calshift.predictions import Predictions
+from calshift.sums import Sums
 
 LARGEST_GAP = 1e-10  # bound on the mean log-likelihood that is still missing
-EM_STEPS = 15  # before Newton's method takes over
+MANY = 64  # classes, from which a step of EM costs much less than one of Newton's method
+MANY_EM_STEPS, FEW_EM_STEPS = 15, 2  # before Newton's method takes over
 MOST_STEPS = 200
 DOMINATED = 1e-3  # by which zbar_y falls short of prior_y for a class without a share
 STRENGTHS = np.array([100, 30, 10, 3, 1, 0.3, 0.1])  # rows a class that a prior may be worth
@@ -44,38 +46,105 @@ class Mixture:
 
 
 def maximised(
-    engine: Arrays, prior: np.ndarray, pseudo: np.ndarray, start: np.ndarray | None = None
+    engine: Engine, prior: np.ndarray, pseudo: np.ndarray, start: np.ndarray | None = None
 ) -> Mixture:
     """The v >= 0 that maximises sum_j log p_j . v + pseudo . log v, with prior . v = 1.
 
-    At v the mean log-likelihood is short of the largest by at most max_y zbar_y / prior_y - 1. A
-    class whose zbar_y is below its prior_y has no share there: what is left of it is rounding.
+    EM steps where classes are many, since they cost little, then Newton's method, a pass over the
+    rows each. At v the mean log-likelihood is short of the largest by at most
+    max_y zbar_y / prior_y - 1. A class whose zbar_y is below its prior_y has no share there: what
+    is left of it is rounding.
     """
-    v, square = np.ones(len(prior)) if start is None else start, None
-    first_newton = EM_STEPS if start is None else 1
+    first = MANY_EM_STEPS if len(prior) > MANY else FEW_EM_STEPS
+    v = _after_em(engine, prior, pseudo, first) if start is None else start
+    here = Point.at(engine, v, pseudo)
     for step in range(MOST_STEPS):
-        rows, total = engine.total(_gradient(v))
-        size = rows + pseudo.sum()
-        z = (total + _over(pseudo, v)) / size
+        z = here.mean(pseudo)
         settled = bool(np.max(z / prior) - 1 <= LARGEST_GAP)
-        if (settled and square is None) or (not settled and step >= first_newton):
-            square = engine.total(_square(v))
-            curvature = (square + np.diag(_over(pseudo, v**2))) / size
         if settled:
             break
         better = None
-        if square is not None and not (pseudo.any() and step % 2):  # EM steps mend what is near 0
-            there = _newton_point(v, curvature, z, prior)
-            better = _farthest_up(engine, v, there, size * prior, pseudo)
-        v = v * z / prior if better is None else better
-        v = v / (prior @ v)
-    assert square is not None
+        if not (pseudo.any() and step % 2):  # EM steps mend what is near 0
+            there = _newton_point(here.v, here.curvature(pseudo), z, prior)
+            better = _farthest_up(engine, here, there, prior, pseudo)
+        here = better or Point.at(engine, here.v * z / prior, pseudo)
+        here = here.scaled(float(prior @ here.v))
+    v = here.v
     if settled and not pseudo.any():
         v = np.where(z < (1 - DOMINATED) * prior, 0.0, v)
-    return Mixture(v, total / rows, square / rows, curvature, rows / size, settled, step)
+    rows = here.rows
+    return Mixture(
+        v, here.total / rows, here.square / rows, here.curvature(pseudo), rows / here.size,
+        settled, first + step,
+    )  # fmt: skip
 
 
-def most_evident(engine: Arrays, prior: np.ndarray) -> Mixture:
+@dataclass(frozen=True)
+class Point:
+    """The likelihood and its derivatives at v: sums of log p . v, of z = p / (p . v), of z z'."""
+
+    v: np.ndarray
+    rows: float
+    fit: float
+    total: np.ndarray
+    square: np.ndarray
+    size: float  # rows, and those that stand for a prior
+
+    @staticmethod
+    def at(engine: Engine, v: np.ndarray, pseudo: np.ndarray) -> Point:
+        """One pass."""
+        rows, fit, total, square = engine.total(Derivatives(v))
+        return Point(v, rows, fit, total, square, rows + pseudo.sum())
+
+    def mean(self, pseudo: np.ndarray) -> np.ndarray:
+        """zbar, with the rows that stand for a prior."""
+        return np.asarray((self.total + _over(pseudo, self.v)) / self.size)
+
+    def curvature(self, pseudo: np.ndarray) -> np.ndarray:
+        """Mean of z z', with these rows."""
+        return np.asarray((self.square + np.diag(_over(pseudo, self.v**2))) / self.size)
+
+    def value(self, prior: np.ndarray, pseudo: np.ndarray) -> float:
+        """What is maximised; its maximum has prior . v = 1."""
+        known = pseudo > 0
+        with np.errstate(divide="ignore"):  # no share at all is impossible under a prior
+            return float(
+                self.fit + np.log(self.v[known]) @ pseudo[known] - self.size * float(prior @ self.v)
+            )
+
+    def scaled(self, by: float) -> Point:
+        """The same at v / by."""
+        return Point(
+            self.v / by, self.rows, self.fit - self.rows * float(np.log(by)), self.total * by,
+            self.square * by**2, self.size,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """Kernel: rows, and the sums of a `Point`."""
+
+    v: np.ndarray
+
+    def __call__(self, batch: Predictions) -> Sums:
+        mixed = batch.p @ self.v
+        z = batch.p * (1 / np.maximum(mixed, 1e-300))[:, None]
+        f = batch.frequency
+        weighed = z if batch.sample_weight is None else z * f[:, None]
+        return Sums((batch.size, float(f @ _log(mixed)), f @ z, z.T @ weighed))
+
+
+def _after_em(engine: Engine, prior: np.ndarray, pseudo: np.ndarray, steps: int) -> np.ndarray:
+    """v after so many steps of EM from no shift."""
+    v = np.ones(len(prior))
+    for _ in range(steps):
+        rows, total = engine.total(_gradient(v))
+        v = v * (total + _over(pseudo, v)) / ((rows + pseudo.sum()) * prior)
+        v = v / (prior @ v)
+    return v
+
+
+def most_evident(engine: Engine, prior: np.ndarray) -> Mixture:
     """With a Dirichlet prior around ``prior`` on q, of the strength of largest evidence.
 
     The evidence integrates q out of the likelihood, by Laplace's method on log q.
@@ -90,7 +159,7 @@ def most_evident(engine: Arrays, prior: np.ndarray) -> Mixture:
     return best
 
 
-def _evidence(engine: Arrays, mixture: Mixture, prior: np.ndarray, strength: float) -> float:
+def _evidence(engine: Engine, mixture: Mixture, prior: np.ndarray, strength: float) -> float:
     """log of the integral of prod_j (p_j . v) times the Dirichlet density, up to a constant.
 
     The second derivative by log q is  alpha - (m + s) q q' + m v v' square  on sum log q = 0.
@@ -122,16 +191,6 @@ def _gradient(v: np.ndarray) -> Callable[[Predictions], Sums]:
     return kernel
 
 
-def _square(v: np.ndarray) -> Callable[[Predictions], np.ndarray]:
-    """Kernel: sum of z z'."""
-
-    def kernel(batch: Predictions) -> np.ndarray:
-        z = batch.p * (np.sqrt(batch.frequency) / (batch.p @ v))[:, None]
-        return np.asarray(z.T @ z)
-
-    return kernel
-
-
 def _newton_point(
     v: np.ndarray, curvature: np.ndarray, z: np.ndarray, prior: np.ndarray
 ) -> np.ndarray:
@@ -146,23 +205,18 @@ def _newton_point(
 
 
 def _farthest_up(
-    engine: Arrays, v: np.ndarray, there: np.ndarray, cost: np.ndarray, pseudo: np.ndarray
-) -> np.ndarray | None:
-    """The point between v and there of largest likelihood among a few, None if all are lower.
+    engine: Engine, here: Point, there: np.ndarray, prior: np.ndarray, pseudo: np.ndarray
+) -> Point | None:
+    """The first point on the way back from there that is no lower than here, None if all are.
 
     Near the top they differ by rounding only, and the longest step is as good as any.
     """
-    lengths = np.append(LENGTHS, 0.0)
-
-    def kernel(batch: Predictions) -> np.ndarray:
-        here, step = batch.p @ v, batch.p @ (there - v)
-        return np.array([batch.frequency @ _log(here + t * step) for t in lengths])
-
-    points, known = v + lengths[:, None] * (there - v), pseudo > 0
-    with np.errstate(divide="ignore"):  # no share at all is impossible under a prior
-        value = engine.total(kernel) + np.log(points[:, known]) @ pseudo[known] - points @ cost
-    best = int(np.argmax(value >= value.max() - 1e-13 * cost.sum()))
-    return points[best] if best < len(LENGTHS) else None
+    least = here.value(prior, pseudo) - 1e-13 * here.size
+    for length in LENGTHS:
+        found = Point.at(engine, here.v + length * (there - here.v), pseudo)
+        if found.value(prior, pseudo) >= least:
+            return found
+    return None
 
 
 def _log(x: np.ndarray) -> np.ndarray:

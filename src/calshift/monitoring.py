@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings as python_warnings
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,13 @@ from calshift.answers import target_result
 from calshift.assumptions import label_shift_check
 from calshift.bootstrap import Bootstrap, Progress
 from calshift.checks import is_number
+from calshift.engine import Engine
+from calshift.engines import Arrays, Batches
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.objections import LEAST_TARGET
 from calshift.options import Options
-from calshift.predictions import Predictions, as_pair
+from calshift.pairs import as_pair
+from calshift.predictions import Predictions, joined_rows
 from calshift.results import MonitoringResult, Skipped
 from calshift.weights import DEFAULT
 from calshift.windows import cut
@@ -52,7 +57,8 @@ def monitor(
 
     Parameters
     ----------
-    p_source, y_source, p_target : as in `target_calibration_error`
+    p_source, y_source, p_target : as in `target_calibration_error`. Of a scanned ``p_target`` no
+        more than a window and a batch are held at a time
     time : (m,) times of the target rows: datetimes, ISO texts, or seconds since 1970
     window : the length of a window: "30min", "12h", "1d", "1w", "1mo" or a timedelta. Days begin at
         midnight, weeks on Monday, months on the first
@@ -84,15 +90,15 @@ def monitor(
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
     draws = Bootstrap(n_boot, rng, n_jobs, None, stratified)
     source, target = as_pair(p_source, y_source, p_target)
-    order, cuts = cut(len(target), time, window, rows)
+    order, cuts = cut(target.facts.rows, time, window, rows)
     parts = [(place, order[start:stop]) for place, start, stop in cuts]
     long = [(place, part) for place, part in parts if len(part) >= LEAST_ROWS]
     if not long:
         msg = f"windows must have at least {LEAST_ROWS} rows; none has: make them longer"
         raise InvalidInput(msg)
     results, seed = [], rng if is_number(rng) else 0
-    for done, (_, part) in enumerate(long):
-        sample = _taken(target, part)
+    for done, rows_here in enumerate(_windows(target, [part for _, part in long])):
+        sample = Arrays(rows_here)
         checked = None
         if check:
             checked = label_shift_check(source, sample, LEVEL / len(long), _draws(len(long)), seed)
@@ -115,6 +121,34 @@ def monitor(
 def _draws(windows: int) -> int:
     """As many as the level of each window needs to be reached."""
     return int(np.clip(2 * windows / LEVEL, *DRAWS))
+
+
+def _windows(target: Engine, parts: list[np.ndarray]) -> Iterator[Predictions]:
+    """The rows of each window: taken from memory, or from batches as they are read once."""
+    if target.kept is not None:
+        rows = target.kept
+        return (_taken(rows, part) for part in parts)
+    if not isinstance(target, Batches):
+        msg = "monitor needs arrays or scanned batches: a cluster's table has no order"
+        raise InvalidInput(msg)
+    if any((np.diff(part) != 1).any() for part in parts) or any(
+        later[0] < earlier[-1] for earlier, later in pairwise(parts)
+    ):
+        msg = "time must not go back where p_target was scanned: sort its rows by time"
+        raise InvalidInput(msg)
+    return _streamed(target, [(int(part[0]), int(part[-1]) + 1) for part in parts])
+
+
+def _streamed(target: Batches, spans: list[tuple[int, int]]) -> Iterator[Predictions]:
+    """Rows from first to last of each span; no more than a window and a batch are held."""
+    batches, start = target.reader.batches(0), 0
+    held: list[Predictions] = []
+    for first, last in spans:
+        while start + sum(len(batch) for batch in held) < last:
+            held.append(next(batches))
+        while held and start + len(held[0]) <= first:
+            start += len(held.pop(0))
+        yield joined_rows(held).rows(first - start, last - start)
 
 
 def _taken(target: Predictions, rows: np.ndarray) -> Predictions:

@@ -16,7 +16,7 @@ TOO_SMALL_ESS = 20.0
 THIN_SHARE = (0.5, 0.1)  # of the error, of the target: so much may rest on few source rows
 MOST_THIN = 0.5  # of the target without source rows: beyond it an error is extrapolated
 LEAST_TARGET = 30.0  # rows; fewer say nothing, whatever the formula answers
-FEW_A_CLASS = 15.0  # source rows for each class of a classwise error (benchmarks/coverage.py)
+FEW_A_CLASS = 15.0  # source rows for each class of a classwise error (benchmarks/coverage_study.py)
 UNSEEN_SHARE = 0.05  # of the target in classes that the source lacks: that comes first
 DOUBTED_SHARE = 0.25  # of the target in classes whose weight is not trusted
 

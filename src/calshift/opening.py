@@ -24,8 +24,17 @@ class Format(Protocol):
     classes: tuple[str, ...] | None
     renamed: dict[str, str]  # other names that a column has
 
-    def batches(self, numbers: Iterable[str], others: Iterable[str]) -> Iterator[Batch]:
-        """Columns as arrow arrays or numpy arrays; ``numbers`` are to be read as such."""
+    def rows_of(self, column: str) -> int | None:
+        """How many rows the column has, where the file tells without being read."""
+
+    def batches(
+        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
+    ) -> Iterator[Batch]:
+        """Columns as arrow arrays or numpy arrays; ``numbers`` are to be read as such.
+
+        A batch has at most so many rows, the same ones every time; ``first`` is the row to begin
+        at.
+        """
 
     def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:
         """The whole file again with other numbers in some columns: (n,), or (n, K) for lists."""

@@ -14,6 +14,7 @@ import click
 
 from calshift.arguments import together
 from calshift.errors import InvalidInput, UnreliableWeights
+from calshift.folders import paths_of
 from calshift.opening import PACKINGS
 from calshift.report import (
     as_json,
@@ -54,12 +55,21 @@ def check_outputs(
     if len(set(places)) < len(places):
         msg = f"two outputs name one file: {', '.join(paths)}"
         raise InvalidInput(msg)
+    taken = {os.path.realpath(file) for name in read for file in _files(name)}
     for path, place in zip(paths, places, strict=True):
-        if place in (os.path.realpath(name) for name in read):
+        if place in taken:
             msg = f"{path} is read: it cannot be written too; name another output"
             raise InvalidInput(msg)
     for path in paths:
         check_writable(path)
+
+
+def _files(name: str) -> list[Any]:
+    """The files that are read under a name, as far as there are any."""
+    try:
+        return list(paths_of(name))
+    except InvalidInput:
+        return [name]
 
 
 def check_same_ending(output: str, read: str) -> None:

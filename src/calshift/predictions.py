@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from calshift.checks import (
-    check_same_names,
     checked_classes,
     checked_labels,
     checked_probabilities,
@@ -59,13 +58,21 @@ class Predictions(Frozen):
         self._fill(p, y, classes, sample_weight, "p", "y")
 
     def _fill(
-        self, p: Any, y: Any, classes: Any, sample_weight: Any, name_p: str, name_y: str
+        self,
+        p: Any,
+        y: Any,
+        classes: Any,
+        sample_weight: Any,
+        name_p: str,
+        name_y: str,
+        start: int = 0,
     ) -> None:
         p, columns = to_numpy(p, name_p)
-        p = checked_probabilities(p, name_p)
+        p = checked_probabilities(p, name_p, start)
         n, K = len(p), 2 if p.ndim == 1 else p.shape[1]
         classes = checked_classes(classes if classes is not None else columns, K)
-        y = None if y is None else checked_labels(to_numpy(y, name_y)[0], n, K, classes, name_y)
+        if y is not None:
+            y = checked_labels(to_numpy(y, name_y)[0], n, K, classes, name_y, start)
         weight = None if sample_weight is None else checked_weight(sample_weight, n)
         if weight is not None and not weight.all():
             kept = weight > 0
@@ -99,11 +106,6 @@ class Predictions(Frozen):
         """Rows (or their frequency weights) of each class."""
         return np.bincount(self.labels, self.sample_weight, self.n_classes).astype(float)
 
-    @property
-    def mean_prediction(self) -> np.ndarray:
-        """(K,) the mean of the rows."""
-        return np.asarray((self.frequency / self.size).astype(self.p.dtype) @ self.matrix)
-
     def codes(self, seen: np.ndarray) -> np.ndarray:
         """The labels, counted among the classes marked as seen."""
         return np.asarray((np.cumsum(seen) - 1)[self.labels])
@@ -117,17 +119,6 @@ class Predictions(Frozen):
     def squared_frequency(self) -> np.ndarray:
         """The weight of each row in a sum of squares: less than one row counts by its square."""
         return np.asarray(self.frequency * np.minimum(self.frequency, 1.0))
-
-    @property
-    def worth(self) -> float:
-        """How many observations the sample is worth: its size, or rows if they weigh below 1."""
-        return self.size * (self.size / float(self.squared_frequency.sum()))
-
-    @property
-    def class_worth(self) -> np.ndarray:
-        """The same of each class, 0 for one without rows."""
-        square = np.bincount(self.labels, self.squared_frequency, self.n_classes)
-        return np.asarray(self.class_counts**2 / np.maximum(square, 1e-300))
 
     @property
     def mark(self) -> int:
@@ -158,6 +149,19 @@ class Predictions(Frozen):
             sample_weight=None if self.sample_weight is None else self.sample_weight[which],
         )
         return other
+
+    @staticmethod
+    def trusted(
+        p: np.ndarray,
+        y: np.ndarray | None,
+        classes: tuple[Any, ...] | None,
+        sample_weight: np.ndarray | None = None,
+    ) -> Predictions:
+        """From arrays that were checked before."""
+        read = object.__new__(Predictions)
+        read.__dict__.update(p=p, y=y, classes=classes, sample_weight=sample_weight)
+        read._freeze()
+        return read
 
     def unlabelled(self) -> Predictions:
         """The same rows without their labels."""
@@ -197,6 +201,19 @@ class Predictions(Frozen):
         return f"Predictions({len(self)} rows, {self.n_classes} classes, {labelled})"
 
 
+def joined_rows(parts: Sequence[Predictions]) -> Predictions:
+    """Rows of several samples of the same kind, one after the other."""
+    first = parts[0]
+    weights = [part.frequency for part in parts]
+    weighed = any(part.sample_weight is not None for part in parts)
+    return Predictions.trusted(
+        np.concatenate([part.p for part in parts]),
+        None if first.y is None else np.concatenate([part.labels for part in parts]),
+        first.classes,
+        np.concatenate(weights) if weighed else None,
+    )
+
+
 def as_predictions(
     p: Any, y: Any = None, *, labelled: bool, name_p: str = "p", name_y: str = "y"
 ) -> Predictions:
@@ -216,42 +233,15 @@ def as_predictions(
 
 
 def named_predictions(
-    p: Any, y: Any, classes: tuple[str, ...] | None, name_p: str, name_y: str
+    p: Any,
+    y: Any,
+    classes: tuple[str, ...] | None,
+    name_p: str,
+    name_y: str,
+    start: int = 0,
+    sample_weight: Any = None,
 ) -> Predictions:
-    """Predictions whose messages name where the numbers come from."""
+    """Predictions whose messages name where the numbers come from; rows count from ``start``."""
     read = object.__new__(Predictions)
-    read._fill(p, y, classes, None, name_p, name_y)
+    read._fill(p, y, classes, sample_weight, name_p, name_y, start)
     return read
-
-
-def as_source(p_source: Any, y_source: Any) -> Predictions:
-    """The labelled source."""
-    return as_predictions(p_source, y_source, labelled=True, name_p="p_source", name_y="y_source")
-
-
-def as_pair(p_source: Any, y_source: Any, p_target: Any) -> tuple[Predictions, Predictions]:
-    """Source and target, checked against each other."""
-    source = as_source(p_source, y_source)
-    target = as_predictions(p_target, labelled=False, name_p="p_target")
-    if source.n_classes != target.n_classes:
-        msg = (
-            "p_source and p_target must have the same classes; "
-            f"p_source has {source.n_classes}, p_target has {target.n_classes}"
-        )
-        raise InvalidInput(msg)
-    check_same_names(source.classes, target.classes, ("p_source", "p_target"))
-    check_pair(source, target)
-    return source, target
-
-
-def check_pair(source: Predictions, target: Predictions) -> None:
-    """Both have rows, and the source two classes."""
-    if np.count_nonzero(source.class_counts) < 2:
-        msg = (
-            "y_source must hold at least two classes: with one, nothing tells how the mix "
-            f"changed; it holds {np.unique(source.labels).tolist()}"
-        )
-        raise InvalidInput(msg)
-    if len(target) == 0:
-        msg = "p_target must have at least one row of positive weight"
-        raise InvalidInput(msg)

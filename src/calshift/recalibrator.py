@@ -9,8 +9,10 @@ import numpy as np
 
 from calshift.checks import check_same_names
 from calshift.conversion import plain
+from calshift.engine import rows_in_memory
 from calshift.errors import InvalidInput
-from calshift.predictions import Predictions, as_pair, as_predictions, as_source
+from calshift.pairs import as_source, rows_of_pair
+from calshift.predictions import Predictions, as_predictions
 from calshift.results import ClassWeights
 from calshift.saved import Check, class_names
 
@@ -74,9 +76,9 @@ class Recalibrator:
             constructor's. A name needs ``p_target``; None with a ``p_target`` estimates them.
         """
         if p_target is None:
-            source, target = as_source(p_source, y_source), None
+            source, target = rows_in_memory(as_source(p_source, y_source), "fit"), None
         else:
-            source, target = as_pair(p_source, y_source, p_target)
+            source, target = rows_of_pair(p_source, y_source, p_target)
         asked = getattr(self, "weights", None) if weights is None else weights
         if target is None and isinstance(asked, str):
             msg = f"weights={asked!r} needs a p_target, from which it estimates them"

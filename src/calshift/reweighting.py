@@ -12,7 +12,7 @@ import numpy as np
 
 from calshift.calibrators import LEAST_PROBABILITY, Scaling
 from calshift.conversion import to_numpy
-from calshift.engines import Arrays
+from calshift.engines import Arrays, Blocks
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.predictions import Predictions
 from calshift.results import ClassWeights
@@ -39,7 +39,8 @@ def asked_weights(
         return None
     if target is None:
         return given_weights(weights, source.class_counts, None, source.classes)
-    found = class_weights_of(default if weights is None else weights, source, target)
+    asked = default if weights is None else weights
+    found = class_weights_of(asked, Arrays(source), Arrays(target))
     for note in found.warnings:
         python_warnings.warn(note, UnreliableWeights, stacklevel=depth)
     return found
@@ -89,7 +90,7 @@ def counted_classes(source: Predictions) -> np.ndarray:
 def fitted_to(kind: str, source: Predictions) -> Scaling:
     """The calibrator of all classes, also of those that the source lacks."""
     return fit_scaling(
-        kind, Arrays.in_blocks(source), counted_classes(source), least_probability(source)
+        kind, Blocks(Arrays(source)), counted_classes(source), least_probability(source)
     )
 
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 
 from calshift.calibrators import KINDS, LEAST_PROBABILITY, Scaling
-from calshift.engines import Arrays
+from calshift.engine import Engine
 from calshift.penalised import LEAST_STRENGTH, Parts, Prior, penalised_maximum
 
 
 def fit_scaling(
-    kind: str, engine: Arrays, class_counts: np.ndarray, floor: float = LEAST_PROBABILITY
+    kind: str, engine: Engine, class_counts: np.ndarray, floor: float = LEAST_PROBABILITY
 ) -> Scaling:
     """The calibrator of largest penalised likelihood on the labelled rows of an engine.
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calshift.calibrators import KINDS, LEAST_PROBABILITY, Scaling
-from calshift.engines import Arrays, Sums
+from calshift.engine import Engine
 from calshift.frozen import Frozen
 from calshift.penalised import LEAST_STRENGTH, Maximum, Parts, Prior, penalised_maximum
 from calshift.predictions import Predictions
 from calshift.scaling import complement, laws, placed, scaling_prior, unfitted
+from calshift.sums import Sums
 
 LARGEST_STRENGTH = 1e4  # a spread of .01
 PRIOR_STEPS = {"vs": 20, "bcts": 8}  # fewer where there are so many classes that each costs
@@ -102,8 +103,8 @@ def kind_for(K: int) -> str:
 
 
 def fit_shifted(
-    source: Arrays,
-    target: Arrays,
+    source: Engine,
+    target: Engine,
     class_counts: np.ndarray,
     floor: float = LEAST_PROBABILITY,
 ) -> tuple[ShiftedScaling, Maximum]:
@@ -113,7 +114,7 @@ def fit_shifted(
     probability below the floor counts as that.
     """
     kind = kind_for(len(class_counts))
-    sizes = source.predictions.size, target.predictions.size
+    sizes = source.facts.size, target.facts.size
     model = ShiftedScaling(
         unfitted(kind, class_counts, floor), np.zeros(len(class_counts)), sizes[1] / sizes[0]
     )

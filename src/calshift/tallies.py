@@ -1,141 +1,148 @@
-"""Sums over rows of how they moved the errors: the kernels of bias, variance and interval.
-
-docs/mathematics.md section 8; `calshift.moves` has the moves themselves.
-"""
+"""Sums over rows that fits are made of: the kernels of the first passes. (docs/mathematics.md 4)"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.engines import Tally
-from calshift.moves import Moves, Rows
+from calshift.binning import BinEdges
+from calshift.fast import loops, or_empty
+from calshift.fits import Fits
 from calshift.predictions import Predictions
+from calshift.sums import Tally
+from calshift.tiles import Places, Tile, tiles, true_event, turned_tiles
+
+SOURCE_SUMS = ("rows", "usable", "mass", "square", "pull")
 
 
 @dataclass(frozen=True)
-class Signs:
-    """Mean |g| as a weighted mean of u sign(g) over the source.
+class Laid:
+    """Labelled rows under some events: where they lie (E, n), residuals u, weights and counts."""
 
-    Attributes
-    ----------
-    mean : (E,) sum w u sign(g) / sum w
-    mass : sum w
-    by_weight : (S, E) how the mean moves with the class weights
-    gap, mean_gap : (E, B) |d| freed of noise, and (E,) its mean over the target
+    tile: Tile
+    place: np.ndarray
+    residual: np.ndarray
+    weight: np.ndarray  # (n,)
+    frequency: np.ndarray | None  # (n,)
+    width: int  # B
+
+    def by_bin(self, values: np.ndarray | None) -> np.ndarray:
+        """(E, B) values (E, n) summed in each bin; None counts rows."""
+        first, E = self.tile.first, len(self.residual)
+        place = self.place.ravel()
+        if first:
+            place = place - first * self.width
+        flat = None if values is None else np.broadcast_to(values, self.place.shape).ravel()
+        return np.bincount(place, flat, E * self.width).reshape(E, self.width)
+
+
+def laid(batch: Predictions, edges: BinEdges, places: Places, w: np.ndarray) -> Iterator[Laid]:
+    """A labelled batch, a few events at a time."""
+    weight, true = w[batch.labels], true_event(batch, edges.events, edges.which)
+    for tile in tiles(batch, edges.events, edges.which):
+        u = np.negative(tile.score, dtype=float)
+        here = np.flatnonzero((true >= tile.first) & (true < tile.events.stop))
+        u[true[here] - tile.first, here] += 1.0
+        yield Laid(tile, places.of(tile), u, weight, batch.sample_weight, edges.max_bins)
+
+
+@dataclass(frozen=True)
+class SourceSums:
+    """Kernel: the source's part of `FirstSums`, for class weights w."""
+
+    edges: BinEdges
+    places: Places
+    w: np.ndarray
+
+    def __call__(self, batch: Predictions) -> Tally:
+        compiled = loops()
+        if compiled is None or self.places.corrections:
+            return self._summed(batch)
+        edges, weight = self.edges, self.w[batch.labels]
+        true = true_event(batch, edges.events, edges.which)
+        out = np.zeros((len(edges), edges.max_bins, len(SOURCE_SUMS)))
+        for tile in turned_tiles(batch, edges.events, edges.which):
+            here, f = tile.events, or_empty(batch.sample_weight)
+            table = self.places.table(here)
+            compiled.sum_source(tile.score, true - tile.first, weight, f, table, out[here])
+        return Tally(zip(SOURCE_SUMS, out.transpose(2, 0, 1).copy(), strict=True))
+
+    def _summed(self, batch: Predictions) -> Tally:
+        weight, f = self.w[batch.labels], batch.sample_weight
+        counted = weight if f is None else weight * f
+        sums = {"rows": f, "mass": counted, "square": counted * weight}
+        even, all_used = bool((weight == weight[:1]).all()), bool(weight.all())
+        if even:  # then rows tell the others
+            sums = {"rows": f}
+        elif not all_used:
+            sums["usable"] = (weight > 0) * batch.frequency
+        shape = len(self.edges), self.edges.max_bins
+        out = {name: np.zeros(shape) for name in (*sums, "pull")}
+        for rows in laid(batch, self.edges, self.places, self.w):
+            for name, values in sums.items():
+                out[name][rows.tile.events] = rows.by_bin(values)
+            out["pull"][rows.tile.events] = rows.by_bin(rows.residual * counted)
+        if even:
+            one = float(weight[0])
+            out.update(mass=out["rows"] * one, square=out["rows"] * one**2)
+        if even or all_used:
+            out["usable"] = out["rows"] * float(weight[0] > 0)
+        return Tally({name: out[name] for name in SOURCE_SUMS})
+
+
+@dataclass(frozen=True)
+class TargetSums:
+    """Kernel: the target's part of `FirstSums`."""
+
+    edges: BinEdges
+    places: Places
+
+    def __call__(self, batch: Predictions) -> Tally:
+        width = self.edges.max_bins
+        out = {name: np.zeros((len(self.edges), width)) for name in ("count", "score")}
+        f = batch.sample_weight
+        for tile in tiles(batch, self.edges.events, self.edges.which):
+            place = self.places.of(tile).ravel() - tile.first * width
+            size, E = len(tile.score) * width, len(tile.score)
+            each = None if f is None else np.tile(f, E)
+            score = tile.score.astype(float).ravel()
+            score = score if each is None else score * each
+            out["count"][tile.events] = np.bincount(place, each, size).reshape(E, width)
+            out["score"][tile.events] = np.bincount(place, score, size).reshape(E, width)
+        return Tally(out)
+
+
+@dataclass(frozen=True)
+class LabelSums:
+    """Kernel: residuals by label, through which class weights move the fits.
+
+    ``excess`` (E, R, S) X' e, and ``signed`` (E, S) u sign(g), by label of the S classes seen.
     """
 
-    mean: np.ndarray
-    mass: float
-    by_weight: np.ndarray
-    gap: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    mean_gap: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    edges: BinEdges
+    places: Places
+    fits: Fits
+    w: np.ndarray
+    seen: np.ndarray
 
-    @staticmethod
-    def of(moves: Moves) -> Signs:
-        """From the cells of the fits; the gaps come later."""
-        K, seen = len(moves.weighting.values), moves.weighting.seen
-        mass = float(moves.fits[0].cells.weight @ moves.fits[0].cells.rows)
-        mean, slopes = [], []
-        for fit in moves.fits:
-            cells, sign = fit.cells, np.sign(fit.value[fit.cells.bin])
-            mean.append(float(cells.weight @ (cells.residual * sign)) / mass)
-            excess = cells.residual * sign - mean[-1] * cells.rows
-            slopes.append(np.bincount(cells.label, excess, K)[seen] / mass)
-        known = moves.weighting.influence is None
-        by_weight = np.zeros((0, len(mean))) if known else np.stack(slopes, axis=1)
-        return Signs(np.array(mean), mass, by_weight)
-
-    def with_gaps(self, moves: Moves, gaps: list[np.ndarray]) -> Signs:
-        """Together with |d| of each bin, freed of all noise."""
-        mean = [fit.cells.share @ gap for fit, gap in zip(moves.fits, gaps, strict=True)]
-        return replace(self, gap=moves.table(gaps), mean_gap=np.array(mean))
-
-
-def source_noise(batch: Predictions, moves: Moves) -> Tally:
-    """What estimated weights add to S: sums of N phi' and phi phi', N = w e / sqrt(1 - l).
-
-    N phi' has a row for each bin of each event, so that phi is shortened where it is long.
-    """
-    return _noise(batch, moves, moves.rows(batch), moves.weighting.source_moves(batch))
-
-
-def _noise(batch: Predictions, moves: Moves, rows: Rows, phi: np.ndarray) -> Tally:
-    counted = phi * batch.squared_frequency[:, None]
-    return Tally(
-        cross=rows.sparse.T @ moves.shortened(counted),
-        square=counted.T @ phi,
-        phi_by_label=_by_label(batch, moves, phi),
-    )
-
-
-def target_noise(batch: Predictions, moves: Moves) -> np.ndarray:
-    """Sum of phi phi' over the target."""
-    phi = moves.weighting.target_moves(batch)
-    return np.asarray((phi * batch.squared_frequency[:, None]).T @ phi)
-
-
-def source_tally(batch: Predictions, moves: Moves, signs: Signs | None) -> Tally:
-    """Noise, S in some directions, and the moves of |a|^2; with signs also those of mean |g|."""
-    rows, phi = moves.rows(batch), moves.weighting.source_moves(batch)
-    g = moves.value.ravel()[rows.where]
-    x = rows.sparse @ moves.sketch + phi @ moves.sketch_by_weight
-    moved = rows.left_out * moves.slope.ravel()[rows.where] + phi @ moves.slope_by_weight
-    if moves.labelled:
-        moved += (g**2 - moves.plug) / moves.weighting.sizes[1]
-    tally = Tally(
-        whole=x.T @ (x * batch.squared_frequency[:, None]),
-        whole_by_label=_by_label(batch, moves, x),
-        squared=_moved(batch, moves, moved),
-        **_noise(batch, moves, rows, phi),
-    )
-    if signs is not None:
-        tally.update(_absolute(batch, moves, rows, phi, signs))
-    return tally
-
-
-def _absolute(
-    batch: Predictions, moves: Moves, rows: Rows, phi: np.ndarray, signs: Signs
-) -> dict[str, Any]:
-    """Mean of u with the signs of left-out fits, and the moves of that with all signs."""
-    g = moves.value.ravel()[rows.where]
-    others = np.sign(g - (1 - rows.slack) / rows.slack * rows.excess)  # without the row itself
-    least = batch.frequency @ (rows.weight * rows.residual * others) / signs.mass
-    moved = rows.weight * (rows.residual * np.sign(g) - signs.mean) / signs.mass
-    moved += phi @ signs.by_weight  # u sign(g) varies with |g| too: labelled rows need no more
-    return {"least": least, "absolute": _moved(batch, moves, moved)}
-
-
-def target_tally(batch: Predictions, moves: Moves, signs: Signs | None) -> Tally:
-    """The target's moves of |a|^2, and with signs those of mean |g|."""
-    where, phi = moves.located(batch), moves.weighting.target_moves(batch)
-    m = moves.weighting.sizes[1]
-    moved = (moves.value.ravel()[where] ** 2 - moves.plug) / m + phi @ moves.slope_by_weight
-    tally = Tally(squared=_moved(batch, moves, moved, labelled=False))
-    if signs is not None:
-        apart = (signs.gap.ravel()[where] - signs.mean_gap) / m + phi @ signs.by_weight
-        tally["absolute"] = _moved(batch, moves, apart, labelled=False)
-    return tally
-
-
-def _moved(batch: Predictions, moves: Moves, moved: np.ndarray, *, labelled: bool = True) -> Tally:
-    """Squares of the moves of each event, and the moves of their mean, row by row."""
-    count = batch.squared_frequency
-    return Tally(
-        variance=count @ moved**2,
-        rows=[moved.mean(axis=1) * np.sqrt(count)],
-        by_label=_by_label(batch, moves, moved) if labelled else 0.0,
-    )
-
-
-def _by_label(batch: Predictions, moves: Moves, values: np.ndarray) -> Any:
-    """(K, ...) rows of values summed by label, 0 unless class counts were fixed."""
-    if moves.counts is None:
-        return 0.0
-    from scipy.sparse import csr_matrix
-
-    n, K = len(batch), len(moves.counts)
-    one_hot = csr_matrix((batch.frequency, batch.labels, np.arange(n + 1)), (n, K))
-    return one_hot.T @ values
+    def __call__(self, batch: Predictions) -> Tally:
+        layout, S = self.fits.layout, int(self.seen.sum())
+        excess = np.zeros((len(self.edges), layout.width, S))
+        signed = np.zeros((len(self.edges), S))
+        code, f = batch.codes(self.seen), batch.frequency
+        g = self.fits.value.ravel()
+        for rows in laid(batch, self.edges, self.places, self.w):
+            E, first = len(rows.residual), rows.tile.first
+            at = g.take(rows.place, mode="clip")
+            cell = (rows.place - first * rows.width) * S + code
+            e = ((rows.residual - at) * f).ravel()
+            by = np.bincount(cell.ravel(), e, E * rows.width * S).reshape(E * rows.width, S)
+            X = layout.design[first * rows.width : (first + E) * rows.width]
+            columns = slice(first * layout.width, (first + E) * layout.width)
+            excess[rows.tile.events] = (X[:, columns].T @ by).reshape(E, layout.width, S)
+            label = code + (np.arange(E) * S)[:, None]
+            turned = (rows.residual * np.sign(at) * f).ravel()
+            signed[rows.tile.events] = np.bincount(label.ravel(), turned, E * S).reshape(E, S)
+        return Tally(excess=excess, signed=signed)

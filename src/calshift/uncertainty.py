@@ -5,25 +5,25 @@ With S = sum_i x_i x_i' + sum_j x_j x_j' over the moves of section 8 of docs/mat
     plug = |a|^2 + 2 a . sum_i l_i o_i / (1 - l_i)        bias = tr S        T = |S|^2
     V1 = sum_i (2 x_i . a)^2, rows left out one by one, + the target's
 
-over all events together; T through random directions where they are many.
+over all events together; what events share of T through random directions where they are many.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from calshift.engines import Arrays, Tally
-from calshift.estimators import event_error, unfolded_gap
-from calshift.fits import Fit
+from calshift.engine import Engine
+from calshift.engines import Blocks
+from calshift.estimators import Second, errors, unfolded_gaps
+from calshift.fits import Fits, banded_rows
 from calshift.moves import Moves
-from calshift.predictions import Predictions
+from calshift.moving import Signs, SourceMoves, TargetMoves, TargetNoise
 from calshift.results import AbsoluteLaw, Law, RowMoves, SquareLaw
-from calshift.tallies import Signs, source_noise, source_tally, target_noise, target_tally
+from calshift.sums import Tally
 
-Noise = list[np.ndarray | None]
+SMALL_SHARE = 0.01  # of the mean, below which what a row adds to S is left out of the sketch
 
 
 @dataclass(frozen=True)
@@ -38,96 +38,113 @@ class Assessment:
 
 def assessed(
     moves: Moves,
-    source: Predictions,
-    target: Predictions | None,
+    source: Engine,
+    target: Engine | None,
     norm: float,
     debias: bool,
     interval: bool,
+    signed: np.ndarray | None = None,
 ) -> Assessment:
-    """The errors, and their laws if asked for; those exist for norms 1 and 2."""
-    engines = Arrays.in_blocks(source), None if target is None else Arrays.in_blocks(target)
-    if interval and norm in (1, 2):
-        return _with_laws(moves, engines, norm, debias)
-    noise: Noise = [None] * len(moves.fits)
-    if debias and (moves.weighting.influence is not None or moves.counts is not None):
-        tally = engines[0].total(partial(source_noise, moves=moves))
-        noise = _added_noise(moves, tally, _target_noise(moves, engines[1]))
-    return Assessment(_errors(moves, norm, debias, noise))
+    """The errors, and their laws if asked for; those exist for norms 1 and 2.
+
+    ``signed`` (E, S) is what mean |g| needs of the labels where weights were estimated.
+    """
+    laws = interval and norm in (1, 2)
+    if not debias and not laws:
+        return Assessment(errors(moves.fits, norm, None))
+    if moves.weighting.influence is not None:  # moves of all weights are as wide as the rows
+        source, target = Blocks(source), None if target is None else Blocks(target)
+    more = _target_noise(moves, target)
+    if not laws:
+        second = _second(moves, source.total(SourceMoves(moves)), more)
+        return Assessment(errors(moves.fits, norm, second if debias else None))
+    return _with_laws(moves, (source, target), norm, debias, more, signed)
 
 
 def _with_laws(
-    moves: Moves, engines: tuple[Arrays, Arrays | None], norm: float, debias: bool
+    moves: Moves,
+    engines: tuple[Engine, Engine | None],
+    norm: float,
+    debias: bool,
+    more: np.ndarray,
+    signed: np.ndarray | None,
 ) -> Assessment:
-    source, target = engines
-    signs, more = Signs.of(moves) if norm == 1 else None, _target_noise(moves, target)
-    tally = source.total(partial(source_tally, moves=moves, signs=signs))
-    noise, beside = _added_noise(moves, tally, more), None
-    signs = None if signs is None else _with_gaps(moves, signs, noise)
+    (source, target), fits = engines, moves.fits
+    signs = None
+    if norm == 1:
+        counts = source.facts.class_counts[moves.weighting.seen]
+        signs = Signs.of(fits, signed, counts)
+    kept = source.kept is not None and (target is None or target.kept is not None)
+    kernel = SourceMoves(moves, True, kept, _threshold(moves, source), signs)
+    tally = source.total(kernel)
+    second, beside = _second(moves, tally, more), None
+    if signs is not None:
+        signs = signs.with_gaps(fits, unfolded_gaps(fits, 1, second))
     if target is not None:
-        beside = target.total(partial(target_tally, moves=moves, signs=signs))
-    values = _errors(moves, norm, debias, noise)
-    variance, rows = _moved(
-        moves, tally, beside, "squared", moves.slope_by_weight, source.predictions
-    )
-    law, laws = _square_laws(moves, noise, _whole(moves, tally, more), variance, rows)
+        beside = target.total(TargetMoves(moves, kept, signs))
+    values = errors(fits, norm, second if debias else None)
+    variance, mean, rows = _moved(moves, tally, beside, "squared", moves.slope_by_weight, source)
+    law, laws = _square_laws(moves, second, _whole(moves, tally, more), variance, mean)
     if signs is None:
         return Assessment(values, law, laws, rows)
-    variance, rows = _moved(moves, tally, beside, "absolute", signs.by_weight, source.predictions)
+    variance, mean, rows = _moved(moves, tally, beside, "absolute", signs.by_weight, source)
     least, gap = tally["least"], signs.mean_gap
-    mean = AbsoluteLaw(gap.mean(), least.mean(), rows.variance, law)
-    return Assessment(values, mean, AbsoluteLaw(gap, least, variance, laws), rows)
+    mean_law = AbsoluteLaw(gap.mean(), least.mean(), mean, law)
+    return Assessment(values, mean_law, AbsoluteLaw(gap, least, variance, laws), rows)
 
 
-def _errors(moves: Moves, norm: float, debias: bool, noise: Noise) -> np.ndarray:
-    pairs = zip(moves.fits, noise, strict=True)
-    return np.array([event_error(fit, norm, debias, more) for fit, more in pairs])
+def _threshold(moves: Moves, source: Engine) -> float:
+    """What a row must add to the trace of S through one event to be sketched; all do, if exact."""
+    if moves.exact:
+        return -1.0
+    sums, n = moves.fits.sums, source.facts.size
+    score = sums.score / np.maximum(sums.count, 1e-300)
+    expected = sums.square * score * (1 - score)  # of w^2 u^2 in each bin
+    return float(SMALL_SHARE * (expected * moves.fits.energy).sum() / (n * len(score)))
 
 
-def _with_gaps(moves: Moves, signs: Signs, noise: Noise) -> Signs:
-    pairs = zip(moves.fits, noise, strict=True)
-    return signs.with_gaps(moves, [unfolded_gap(fit, 1, more) for fit, more in pairs])
-
-
-def _target_noise(moves: Moves, target: Arrays | None) -> np.ndarray:
+def _target_noise(moves: Moves, target: Engine | None) -> np.ndarray:
     """sum_j phi_j phi_j', and of observations of neither sample."""
     if target is None or moves.weighting.influence is None:
-        return np.zeros((moves.by_weight[0].shape[1],) * 2)
+        return np.zeros((moves.by_weight.shape[2],) * 2)
     outside = moves.weighting.outside_moves
-    return np.asarray(target.total(partial(target_noise, moves=moves)) + outside.T @ outside)
+    return np.asarray(target.total(TargetNoise(moves)) + outside.T @ outside)
 
 
-def _added_noise(moves: Moves, tally: Tally, target: np.ndarray) -> Noise:
-    """What is to be added to each event's noise of residuals to make S.
+def _second(moves: Moves, tally: Tally, target: np.ndarray) -> Second:
+    """S of each event, and what tilts its fit.
 
-    Of estimated weights: sum_i (o_i phi_i' Gam' + its transpose) + Gam (sum phi phi') Gam'.
-    If class counts were fixed, what lies between the classes goes.
+    To the noise of residuals estimated weights add sum_i (o_i phi_i' Gam' + its transpose) +
+    Gam (sum phi phi') Gam'. If class counts were fixed, what lies between the classes goes.
     """
-    if moves.weighting.influence is None and moves.counts is None:
-        return [None] * len(moves.fits)
-    square = tally["square"] + target
-    cross = tally["cross"].reshape(len(moves.fits), moves.edges.max_bins, tally["cross"].shape[1])
-    added: Noise = []
-    for fit, gam, part in zip(moves.fits, moves.by_weight, cross, strict=True):
-        once = fit.basis.gathered(part[: fit.cells.bins]) @ moves.shortened(gam).T
-        more = once + once.T + gam @ square @ gam.T
-        if moves.counts is not None:
-            more -= _between(fit, gam @ tally["phi_by_label"].T, moves.counts)
-        added.append(more)
-    return added
+    fits = moves.fits
+    covariance = fits.covariance(tally["noise"])
+    if "cross" not in tally and moves.counts is None:
+        return Second(covariance, tally["tilt"])
+    if covariance.ndim == 2:
+        covariance = covariance[:, :, None] * np.eye(covariance.shape[1])
+    if "cross" in tally:
+        gam = moves.by_weight
+        once = fits.times(tally["cross"]) @ moves.shortened(gam).transpose(0, 2, 1)
+        covariance = covariance + once + once.transpose(0, 2, 1)
+        covariance += gam @ (tally["square"] + target) @ gam.transpose(0, 2, 1)
+    if moves.counts is not None:
+        covariance = covariance - _between(moves, tally)
+    return Second(covariance, tally["tilt"])
 
 
-def _between(fit: Fit, by_weights: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """(R, R) the part of an event's S that lies between the classes.
-
-    ``by_weights`` is the part of the moves that goes through the weights, summed by label.
-    """
-    noise = fit.cells.weight * fit.excess / np.sqrt(fit.slack)
-    moved = fit.basis.gathered(fit.cells.by_bin_and_label(noise, len(counts))) + by_weights
-    return np.asarray((moved / np.maximum(counts, 1)) @ moved.T)
+def _between(moves: Moves, tally: Tally) -> np.ndarray:
+    """(E, R, R) the part of each event's S that lies between the classes."""
+    assert moves.counts is not None
+    moved = moves.fits.times(tally["noise_by_label"])
+    moved = moved + moves.by_weight @ tally["phi_by_label"].T
+    return np.asarray((moved / np.maximum(moves.counts, 1)) @ moved.transpose(0, 2, 1))
 
 
-def _whole(moves: Moves, tally: Tally, target: np.ndarray) -> np.ndarray:
-    """S of all events in the directions of the sketch."""
+def _whole(moves: Moves, tally: Tally, target: np.ndarray) -> np.ndarray | None:
+    """S of all events in the directions of the sketch; None for one event."""
+    if moves.alone:
+        return None
     whole = tally["whole"] + moves.sketch_by_weight.T @ target @ moves.sketch_by_weight
     if moves.counts is None:
         return np.asarray(whole)
@@ -141,47 +158,77 @@ def _moved(
     beside: Tally | None,
     name: str,
     by_weight: np.ndarray,
-    sample: Predictions,
-) -> tuple[np.ndarray, RowMoves]:
-    """Variances of the events to first order, and the moves of their mean.
+    source: Engine,
+) -> tuple[np.ndarray, float, RowMoves | None]:
+    """Variances of the events and of their mean to first order, and the moves of that mean.
 
     ``by_weight`` (S, E) has the slopes of the events in the class weights.
     """
     part = tally[name]
-    variance, rows = part["variance"], np.concatenate(part["rows"])
+    variance, mean, rows = part["variance"], part["mean"], None
+    within = None
     if moves.counts is not None:
-        moved = part["by_label"]
-        between = (moved**2 / np.maximum(moves.counts, 1)[:, None]).sum(axis=0)
+        by_label, worth = part["by_label"], np.maximum(moves.counts, 1)
+        between = (by_label**2 / worth[:, None]).sum(axis=0)
         variance = np.maximum(variance - between, 0.0)  # rounding may leave less than nothing
-        mean = moved.mean(axis=1) / np.maximum(sample.class_counts, 1e-300)
-        rows = rows - np.sqrt(sample.squared_frequency) * mean[sample.labels]
+        within = by_label.mean(axis=1)
+        mean = max(mean - float((within**2 / worth).sum()), 0.0)
+    if part["rows"]:
+        assert source.kept is not None
+        rows = RowMoves(_kept_rows(part, source, within), None, source.kept.mark)
+        mean = rows.variance
     if beside is None:
-        return variance, RowMoves(rows, None, sample.mark)
-    part, outside = beside[name], moves.weighting.outside_moves @ by_weight
-    variance = variance + part["variance"] + (outside**2).sum(axis=0)
-    rows_target = np.concatenate(part["rows"])
-    return variance, RowMoves(rows, rows_target, sample.mark, outside.mean(axis=1))
+        return variance, mean, rows
+    other, outside = beside[name], moves.weighting.outside_moves @ by_weight
+    variance = variance + other["variance"] + (outside**2).sum(axis=0)
+    moved = outside.mean(axis=1)
+    mean = mean + other["mean"] + float(moved @ moved)
+    if rows is not None:
+        rows = RowMoves(rows.source, np.concatenate(other["rows"]), rows.mark, moved)
+    return variance, mean, rows
+
+
+def _kept_rows(part: Tally, source: Engine, within: np.ndarray | None) -> np.ndarray:
+    """The moves of the source's rows, around the mean of their class if counts were fixed."""
+    rows = np.concatenate(part["rows"])
+    if within is None:
+        return rows
+    assert source.kept is not None
+    mean = within / np.maximum(source.facts.class_counts, 1e-300)
+    return np.asarray(rows - np.sqrt(source.kept.squared_frequency) * mean[source.kept.labels])
 
 
 def _square_laws(
-    moves: Moves, noise: Noise, whole: np.ndarray, variance: np.ndarray, rows: RowMoves
+    moves: Moves, second: Second, whole: np.ndarray | None, variance: np.ndarray, mean: float
 ) -> tuple[SquareLaw, SquareLaw]:
     """Of |a|^2, the mean over the events and each; freed of the bias of the ratio."""
-    total = [
-        fit.noise if more is None else fit.noise + more
-        for fit, more in zip(moves.fits, noise, strict=True)
-    ]
-    plug = moves.plug + [2 * fit.coordinates @ fit.lean for fit in moves.fits]
-    bias = np.array([max(np.trace(S), 0.0) for S in total])
-    second = np.array([np.sum(S**2) for S in total])
-    together = _squared_norm(whole, moves.exact) / len(moves.fits) ** 2
-    mean = SquareLaw(max(plug.mean(), 0.0), bias.mean(), rows.variance, together)
-    return mean, SquareLaw(np.maximum(plug, 0.0), bias, variance, second)
+    fits, E = moves.fits, len(variance)
+    plug = fits.plug + second.lean(fits)
+    bias = np.maximum(second.trace(fits), 0.0)
+    each = _squared_norms(fits, second.covariance)
+    together = float(each.sum())
+    if whole is not None and moves.exact:
+        together = float(np.sum(whole**2))
+    elif whole is not None:
+        together += _shared(moves, second.covariance, whole)
+    law = SquareLaw(max(plug.mean(), 0.0), bias.mean(), mean, together / E**2)
+    return law, SquareLaw(np.maximum(plug, 0.0), bias, variance, each)
 
 
-def _squared_norm(whole: np.ndarray, exact: bool) -> float:
-    """|S|^2 from S, or from r' S s over pairs of different random directions r, s."""
-    if exact:
-        return float(np.sum(whole**2))
+def _squared_norms(fits: Fits, covariance: np.ndarray) -> np.ndarray:
+    """(E,) |S|^2 = tr(M S M S) of each event."""
+    if covariance.ndim == 2:
+        return np.asarray(((fits.moments[0] * covariance) ** 2).sum(axis=1))
+    product = banded_rows(*fits.moments, covariance)
+    return np.asarray(np.einsum("ers,esr->e", product, product))
+
+
+def _shared(moves: Moves, covariance: np.ndarray, whole: np.ndarray) -> float:
+    """|S|^2 off the events' own blocks: r' S s over pairs of different random directions r, s."""
+    turn = moves.directions
+    if covariance.ndim == 2:
+        own = np.einsum("erd,er,erc->dc", turn, covariance, turn)
+    else:
+        own = np.einsum("erd,erc->dc", turn, covariance @ turn)
     pairs = ~np.eye(len(whole), dtype=bool)
-    return float(np.mean(whole[pairs] ** 2))
+    return float(np.mean((whole - own)[pairs] ** 2))

@@ -69,6 +69,25 @@ def labels_of(column: Any, name: str, file: str, start: int) -> np.ndarray:
             )
             raise InvalidInput(msg)
         return np.asarray(column)
+    names, index = _coded(column, name, file, start)
+    return np.asarray(np.array(names, dtype=str)[index])
+
+
+def different_labels(column: Any, name: str, file: str, start: int) -> tuple[list[str], np.ndarray]:
+    """Labels as texts, each once (some perhaps unused), and which of them each row has."""
+    if not isinstance(column, np.ndarray):
+        return _coded(column, name, file, start)
+    column = labels_of(column, name, file, start)
+    if column.dtype.kind in "iu" and len(column):
+        low, high = int(column.min()), int(column.max())
+        if high - low <= 2 * len(column):  # counting is faster than sorting
+            return [str(value) for value in range(low, high + 1)], (column - low).astype(np.intp)
+    kinds, index = np.unique(column, return_inverse=True)
+    return [str(kind) for kind in kinds.tolist()], index
+
+
+def _coded(column: Any, name: str, file: str, start: int) -> tuple[list[str], np.ndarray]:
+    """Labels of an arrow column."""
     _check_whole(column, name, file, start)
     if _is_nested(column.type):
         msg = (
@@ -77,8 +96,8 @@ def labels_of(column: Any, name: str, file: str, start: int) -> np.ndarray:
         )
         raise InvalidInput(msg)
     coded = column.dictionary_encode()
-    names = np.array([str(value) for value in coded.dictionary.to_pylist()], dtype=str)
-    return np.asarray(names[coded.indices.to_numpy(zero_copy_only=False)])
+    names = [str(value) for value in coded.dictionary.to_pylist()]
+    return names, np.asarray(coded.indices.to_numpy(zero_copy_only=False))
 
 
 def _is_nested(kind: Any) -> bool:
@@ -130,8 +149,8 @@ def coded_labels(
                 "column p_NAME for each class, or write labels as numbers 0, 1, ..."
             )
         else:
-            names = [t for t, number in zip(texts, whole, strict=True) if number is None]
-            unknown = next(name for name in names if name not in classes)
+            strange = [text for text in texts if text not in classes]
+            unknown = next((text for text in strange if _whole(text) is None), strange[0])
             msg = (
                 f"{where}: label {unknown!r} is none of the classes "
                 f"{', '.join(map(repr, classes[:8]))}{', ...' if len(classes) > 8 else ''}: "

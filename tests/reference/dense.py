@@ -14,6 +14,7 @@ from brute_force import binned_places, mass_edges, scores_and_events, unfolded
 from scipy import linalg, optimize, stats
 
 import calshift
+from calshift.cells import first_sums
 from calshift.fits import fitted
 
 FLOOR = 0.5  # of the eigenvalues of A / sum w relative to M, on hats
@@ -51,12 +52,20 @@ def _on_hats(kind, p, y, q, w, here, there):
     sums = calshift.accumulate(p, y, q, edges=edges)
     found = []
     for k, ((f, event), (ft, _)) in enumerate(zip(here, there, strict=True)):
-        height = fitted(sums, k, np.asarray(w)).basis.height
+        height = hats_of(sums, k, np.asarray(w))
         source, target = (edges.locate(k, np.array(scores)) for scores in (f, ft))
         mean = np.array([np.mean(np.array(ft)[target == b]) for b in target])  # of the row's bin
         problem = Problem(np.subtract(event, f), height[source], height[target], 1 - mean, mean)
         found.append(problem)
     return found
+
+
+def hats_of(sums, k, w):
+    """(B, L) the hats of an event at its bins."""
+    layout = fitted(first_sums(sums, w / w.max()), sums.edges).layout
+    rows, columns = k * layout.left.shape[1], k * layout.width
+    bins = len(sums.edges[k]) + 1
+    return layout.design.toarray()[rows : rows + bins, columns : columns + layout.count[k]]
 
 
 @dataclass

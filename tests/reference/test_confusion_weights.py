@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from calshift import Predictions
+from calshift.engines import Arrays
 from calshift.weights import estimated_weights
 
 SIZES = (2, 10, 100)
@@ -51,7 +52,8 @@ def pair(source, target):
 
 
 def found(method, soft, source, target):
-    return estimated_weights(method + ("-soft" if soft else ""), source, target).values
+    name = method + ("-soft" if soft else "")
+    return estimated_weights(name, Arrays(source), Arrays(target)).values
 
 
 def system(source, target, soft):

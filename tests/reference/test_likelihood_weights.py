@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from calshift import Predictions
-from calshift.engines import Arrays
+from calshift.engines import Arrays, Blocks
 from calshift.scaling import fit_scaling
 from calshift.simulate import GaussianSimulation
 from calshift.weights import estimated_weights
@@ -73,7 +73,7 @@ def test_em_is_the_maximum_of_the_likelihood(K, left, m):
     if left:
         prior[K // 2 :] = 0
     (p, y), (q, _) = drawn(K, np.full(K, 1 / K), 1000, 2), drawn(m, prior / prior.sum(), m, 3)
-    result = estimated_weights("em", Predictions(p, y), Predictions(q))
+    result = estimated_weights("em", Arrays(Predictions(p, y)), Arrays(Predictions(q)))
     pi, found = p.mean(axis=0), result.prior_target
     assert result.converged
     assert found.min() >= 0
@@ -96,14 +96,14 @@ def test_em_takes_exact_zeros_for_very_small():
     p, q = (np.where(a < 0.03, 0, a) for a in (p, q))
     p, q = (a / a.sum(axis=1, keepdims=True) for a in (p, q))
     assert np.any(q == 0)
-    result = estimated_weights("em", Predictions(p, y), Predictions(q))
+    result = estimated_weights("em", Arrays(Predictions(p, y)), Arrays(Predictions(q)))
     np.testing.assert_allclose(result.prior_target, by_plain_em(q, p.mean(axis=0)), atol=1e-7)
 
 
 def test_em_where_the_source_lacks_a_class_is_em_on_the_others():
     (p, y), (q, _) = drawn(3, np.full(4, 1 / 4), 800, 2), drawn(4, np.arange(1, 5) / 10, 600, 2)
     p, y = p[y != 1], y[y != 1]
-    result = estimated_weights("em", Predictions(p, y), Predictions(q))
+    result = estimated_weights("em", Arrays(Predictions(p, y)), Arrays(Predictions(q)))
     p, q = (np.delete(a, 1, axis=1) / (1 - a[:, [1]]) for a in (p, q))
     assert np.isnan(result.values[1])
     found, pi = np.delete(result.prior_target, 1), p.mean(axis=0)
@@ -150,7 +150,7 @@ def start(kind, S):
 def check_fit(kind, p, y, f=None):
     """The fit, once its gradient is seen to vanish and scipy finds nothing better."""
     source = Predictions(p, y, sample_weight=f)
-    fit = fit_scaling(kind, Arrays.in_blocks(source), source.class_counts)
+    fit = fit_scaling(kind, Blocks(Arrays(source)), source.class_counts)
     seen = np.bincount(y, minlength=p.shape[1]) > 0
     S, codes = seen.sum(), (np.cumsum(seen) - 1)[y]
     centre = start(kind, S)
@@ -232,8 +232,8 @@ def overconfident_pair(n=10_000):
 def test_em_iterates_on_calibrated_target_scores(kind):
     p, y, q = overconfident_pair()
     source = Predictions(p, y)
-    result = estimated_weights(f"em-{kind}", source, Predictions(q))
-    precision = fit_scaling(kind, Arrays.in_blocks(source), source.class_counts).precision
+    result = estimated_weights(f"em-{kind}", Arrays(source), Arrays(Predictions(q)))
+    precision = fit_scaling(kind, Blocks(Arrays(source)), source.class_counts).precision
     centre = start(kind, 4)
 
     def share_of(precision, target=None):
@@ -260,7 +260,7 @@ def test_em_iterates_on_calibrated_target_scores(kind):
 
 def test_em_without_a_calibrator_is_wrong_on_overconfident_predictions():
     p, y, q = overconfident_pair()
-    result = estimated_weights("em", Predictions(p, y), Predictions(q))
+    result = estimated_weights("em", Arrays(Predictions(p, y)), Arrays(Predictions(q)))
     assert np.abs(result.prior_target - OVERCONFIDENT.prior("target")).max() > 0.08
 
 
@@ -269,9 +269,9 @@ def test_a_search_that_is_cut_short_says_so_and_stays_where_it_was(steps, monkey
     """Newton's method climbs: fewer steps leave a lower likelihood, never an overshoot."""
     simulation = GaussianSimulation(n_classes=4, temperature=0.4)
     source = Predictions(*simulation.source(800, rng=3))
-    fitted = [fit_scaling("bcts", Arrays.in_blocks(source), source.class_counts)]
+    fitted = [fit_scaling("bcts", Blocks(Arrays(source)), source.class_counts)]
     monkeypatch.setattr("calshift.penalised.MOST_STEPS", steps)
-    fitted.append(fit_scaling("bcts", Arrays.in_blocks(source), source.class_counts))
+    fitted.append(fit_scaling("bcts", Blocks(Arrays(source)), source.class_counts))
     assert [one.converged for one in fitted] == [True, False]
     hits = [np.log(one(source)[np.arange(800), source.y]).mean() for one in (*fitted,)]
     raw = np.log(source.p[np.arange(800), source.y]).mean()

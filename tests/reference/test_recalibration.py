@@ -11,7 +11,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import calshift
 from calshift import Predictions
-from calshift.engines import Arrays
+from calshift.engines import Arrays, Blocks
 from calshift.shifting import fit_shifted, shifted_prior
 from calshift.simulate import GaussianSimulation
 
@@ -249,7 +249,7 @@ def joint_sample():
 def found_together(p, y, q, f, g):
     """The fit, and the library's likelihood (value, gradient, information) at any parameters."""
     source, target = Predictions(p, y, sample_weight=f), Predictions(q, sample_weight=g)
-    blocks = Arrays.in_blocks(source), Arrays.in_blocks(target)
+    blocks = Blocks(Arrays(source)), Blocks(Arrays(target))
     model, found = fit_shifted(*blocks, source.class_counts)
     scored = [block.mapped(model.scaling.scores) for block in blocks]
 

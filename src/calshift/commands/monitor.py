@@ -17,11 +17,12 @@ from calshift.arguments import (
     file_options,
     gate_options,
     inputs,
-    progress_bar,
 )
+from calshift.bars import progress_bar
 from calshift.errors import InvalidInput
 from calshift.files import read_pair
 from calshift.monitoring import monitor as monitored
+from calshift.openings import Opened
 from calshift.outputs import check_outputs, put, quietly, say
 from calshift.report import as_json, check_drawable, monitoring_dict, write_figure
 from calshift.verdicts import GATES
@@ -62,7 +63,7 @@ def monitor(source: str, target: str, **options: Any) -> int:
         check_drawable(options["plot"])
     gate = asked_gate(options)
     pair = read_pair(source, target, asked_columns(options, options["time"]))
-    asked = estimate_arguments(options, pair)
+    asked = estimate_arguments(options, Opened.in_memory(pair))
     with quietly(), progress_bar("windows") as told:
         found = monitored(
             pair.source, None, pair.target, pair.time, window=options["window"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,12 +17,13 @@ from calshift.arguments import (
     gate_options,
     inputs,
     no_check_option,
-    progress_bar,
     seed_option,
     weights_option,
 )
+from calshift.bars import progress_bar
 from calshift.files import read_pair
 from calshift.mending import recalibrate as recalibrated
+from calshift.opening import check_file
 from calshift.outputs import COLOURS, check_outputs, check_same_ending, put, put_bytes, quietly, say
 from calshift.recalibration import DEFAULT_RECALIBRATOR, RECALIBRATORS
 from calshift.report import as_json, recalibration_dict
@@ -64,6 +66,7 @@ def recalibrate(source: str, target: str, **options: Any) -> int:
     check_outputs(options, ("output", "save", "json"), (source, target))
     check_same_ending(options["output"], target)
     gate = asked_gate(options)
+    check_file(Path(target))  # it is one file that is written again
     pair = read_pair(source, target, asked_columns(options))
     weights = options["weights"]
     if weights is not None:

@@ -8,9 +8,16 @@ from typing import Any
 import click
 
 from calshift.api import label_shift_weights
-from calshift.arguments import asked_columns, debug_option, file_options
-from calshift.files import read_pair
+from calshift.arguments import (
+    asked_columns,
+    debug_option,
+    engine_options,
+    file_options,
+    jobs_option,
+)
+from calshift.bars import pass_bar
 from calshift.objections import objections
+from calshift.openings import kept_until_written, open_samples
 from calshift.outputs import check_outputs, put, quietly, say
 from calshift.report import as_json, weights_dict
 from calshift.weights import DEFAULT, METHODS
@@ -23,6 +30,8 @@ UNTESTED = "not tested here: whether only the mix of classes changed (calshift c
 @file_options
 @click.option("--method", type=click.Choice(list(METHODS)), default=DEFAULT, show_default=True)
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@engine_options
+@jobs_option
 @click.option("--json", metavar="FILE", help="Write them as JSON; - is the terminal.")
 @debug_option
 def weights(source: str, target: str, **options: Any) -> int:
@@ -31,13 +40,17 @@ def weights(source: str, target: str, **options: Any) -> int:
     Exit status 3 if they cannot be trusted. That only the mix changed is taken as given here;
     `calshift check` tests it.
     """
-    check_outputs(options, ("json",), (source, target))
-    pair = read_pair(source, target, asked_columns(options))
-    with quietly():
-        found = label_shift_weights(pair.source, None, pair.target, method=options["method"])
-    doubts, trusted = objections(found, None, (0.0, 0.0), 0, n_target=pair.target.size)
-    if options["json"] is not None:
-        put(options["json"], as_json(weights_dict(found, options["level"], trusted)))
+    check_outputs(options, ("json", "checkpoint"), (source, target))
+    with kept_until_written(options["checkpoint"]) as checkpoint:
+        samples = open_samples(source, target, asked_columns(options), options)
+        with quietly(), pass_bar() as told:
+            found = label_shift_weights(
+                samples.source, None, samples.target, method=options["method"], progress=told,
+                checkpoint=checkpoint,
+            )  # fmt: skip
+        doubts, trusted = objections(found, None, (0.0, 0.0), 0, n_target=samples.target_size)
+        if options["json"] is not None:
+            put(options["json"], as_json(weights_dict(found, options["level"], trusted)))
     aside = options["json"] == "-"
     if not trusted:
         doubt = textwrap.fill(printable(f"Not to be trusted: {doubts[0]}"), 98)

@@ -1,6 +1,8 @@
 """Engines offer one verb, total(kernel): the sum of an addable kernel over batches of rows."""
 
 from calshift.engines.arrays import Arrays
-from calshift.engines.sums import Sums, Tally
+from calshift.engines.batches import Batches
+from calshift.engines.blocks import Blocks
+from calshift.engines.spark import Spark
 
-__all__ = ["Arrays", "Sums", "Tally"]
+__all__ = ["Arrays", "Batches", "Blocks", "Spark"]

@@ -3,41 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from calshift.facts import Facts, counted
 from calshift.predictions import Predictions
 
-BLOCK_CELLS = 2**20  # probabilities in a block of `in_blocks`: its temporaries stay in the cache
+BLOCK_ROWS = 2**18
+LEAST_ROWS = 4096  # of a thread: fewer are not worth one
 
 
 class Arrays:
-    """The engine of arrays in memory: kernels see blocks of rows, so temporaries stay small."""
+    """The engine of arrays in memory: kernels see blocks of rows, so temporaries stay small.
 
-    def __init__(self, predictions: Predictions, rows: int = 262_144) -> None:
-        self.predictions = predictions
+    With several ``jobs`` as many threads work on blocks, which add up in their order.
+    """
+
+    def __init__(self, predictions: Predictions, rows: int = BLOCK_ROWS, jobs: int = 1) -> None:
+        self.kept = predictions
         self.rows = rows
+        self.jobs = jobs
 
-    @staticmethod
-    def in_blocks(predictions: Predictions) -> Arrays:
-        """For kernels that use whole rows at once."""
-        return Arrays(predictions, max(64, BLOCK_CELLS // predictions.n_classes))
+    @cached_property
+    def facts(self) -> Facts:
+        """Sizes, class counts, names."""
+        return Facts(self.kept.classes, **counted(self.kept))
 
     def total(self, kernel: Callable[[Predictions], Any]) -> Any:
         """kernel(block) summed over the blocks; the empty sum is 0."""
         total: Any = 0
-        for start in range(0, len(self.predictions), self.rows):
-            total = total + kernel(self.predictions.rows(start, start + self.rows))
+        if self.jobs == 1 or len(self.kept) < self.jobs * LEAST_ROWS:
+            for start in range(0, len(self.kept), self.rows):
+                total = total + kernel(self.kept.rows(start, start + self.rows))
+            return total
+        from concurrent.futures import ThreadPoolExecutor  # late: importing must be fast
+
+        rows = min(self.rows, -(-len(self.kept) // self.jobs))
+        blocks = (self.kept.rows(at, at + rows) for at in range(0, len(self.kept), rows))
+        with ThreadPoolExecutor(self.jobs) as pool:
+            for part in pool.map(kernel, blocks):
+                total = total + part
         return total
 
     def mapped(self, function: Callable[[Predictions], np.ndarray]) -> Arrays:
         """The same rows with probabilities function(block), computed once."""
         p: np.ndarray | None = None
-        for start in range(0, len(self.predictions), self.rows):
-            block = function(self.predictions.rows(start, start + self.rows))
+        for start in range(0, len(self.kept), self.rows):
+            block = function(self.kept.rows(start, start + self.rows))
             if p is None:
-                p = np.empty((len(self.predictions), block.shape[1]))
+                p = np.empty((len(self.kept), block.shape[1]))
             p[start : start + self.rows] = block
         assert p is not None  # a sample has a row at least
-        return Arrays(self.predictions.with_probabilities(p), self.rows)
+        return Arrays(self.kept.with_probabilities(p), self.rows, self.jobs)

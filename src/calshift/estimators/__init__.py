@@ -2,10 +2,11 @@
 
 from calshift.estimators.binned import (
     Points,
-    event_error,
+    Second,
+    errors,
     from_statistics,
     reliability,
-    unfolded_gap,
+    unfolded_gaps,
 )
 from calshift.estimators.pointwise import (
     labelled_error,
@@ -19,7 +20,8 @@ from calshift.estimators.smoothed import Sample, smoothed_error
 __all__ = [
     "Points",
     "Sample",
-    "event_error",
+    "Second",
+    "errors",
     "from_statistics",
     "labelled_error",
     "labelled_ratio",
@@ -28,5 +30,5 @@ __all__ = [
     "shifted_ratio",
     "shifted_square",
     "smoothed_error",
-    "unfolded_gap",
+    "unfolded_gaps",
 ]

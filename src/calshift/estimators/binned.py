@@ -1,10 +1,10 @@
-"""The plug-in and debiased errors of an event, from its fitted residuals. (docs/mathematics.md 4)
+"""The plug-in and debiased errors of events, from their fitted residuals. (docs/mathematics.md 4)
 
     plug-in:   sum_b P_b |g_b|^p
     debiased:  sum_b P_b (g_b^2 - s_b^2)  for p = 2, and the folded normal inverted for other p
-    s_b^2 = H_b' S H_b - 2 g_b H_b' sum_i l_i o_i / (1 - l_i)
+    s_b^2 = X_b' S X_b - 2 g_b X_b' V sum_i X_i l_i w_i e_i / (1 - l_i)
 
-S is the covariance of the fit's coordinates: the noise of the residuals, and of estimated weights.
+S is the covariance of the fit's coefficients: the noise of the residuals, and of estimated weights.
 """
 
 from __future__ import annotations
@@ -15,41 +15,67 @@ from dataclasses import dataclass
 import numpy as np
 
 from calshift.binning import joined
-from calshift.engines import Sums
-from calshift.fits import Fit, event_cells, fitted
+from calshift.cells import event_cells, first_sums, second_sums
+from calshift.fits import Fits, banded_rows, fitted, near_diagonal
 from calshift.folded import unfolded
 from calshift.statistics import ShiftStatistics
+from calshift.sums import Sums
+
+
+@dataclass(frozen=True)
+class Second:
+    """What the noise of the rows does to the fits.
+
+    Attributes
+    ----------
+    covariance : S, (E, R, R), or (E, R) where it is diagonal
+    tilt : (E, B) sum_i l_i w_i e_i / (1 - l_i), by which a ratio whose w depends on y is biased
+    """
+
+    covariance: np.ndarray
+    tilt: np.ndarray
+
+    def trace(self, fits: Fits) -> np.ndarray:
+        """(E,) tr M S."""
+        if self.covariance.ndim == 2:
+            return np.asarray((fits.moments[0] * self.covariance).sum(axis=1))
+        product = banded_rows(*fits.moments, self.covariance)
+        return np.asarray(np.trace(product, axis1=1, axis2=2))
+
+    def lean(self, fits: Fits) -> np.ndarray:
+        """(E,) 2 a . sum_i l_i o_i / (1 - l_i)."""
+        return np.asarray((fits.slope * self.tilt).sum(axis=1))
 
 
 def from_statistics(
     statistics: ShiftStatistics, class_weights: np.ndarray, norm: float, debias: bool
 ) -> tuple[np.ndarray, int]:
     """Error of every event held, weights known, and how many bins or knots were joined."""
-    fits = [fitted(statistics, k, class_weights) for k in range(len(statistics.edges))]
-    return np.array([event_error(fit, norm, debias) for fit in fits]), sum(f.thin for f in fits)
-
-
-def event_error(
-    fit: Fit, norm: float, debias: bool, weights_noise: np.ndarray | None = None
-) -> float:
-    """sum_b P_b |g_b|^p, freed of the noise in g_b if asked.
-
-    ``weights_noise`` is what the estimation of the weights adds to the covariance S.
-    """
+    w = class_weights / class_weights.max()
+    fits = fitted(first_sums(statistics, w), statistics.edges)
     if not debias:
-        return float(fit.cells.share @ np.abs(fit.value) ** norm)
-    return float(fit.cells.share @ unfolded_gap(fit, norm, weights_noise))
+        return errors(fits, norm, None), fits.thin
+    noise, tilt = second_sums(statistics, w, fits)
+    return errors(fits, norm, Second(fits.covariance(noise), tilt)), fits.thin
 
 
-def unfolded_gap(fit: Fit, norm: float, weights_noise: np.ndarray | None = None) -> np.ndarray:
-    """(B,) |d|^p of each bin, the p-th power of the true gap."""
-    noise = fit.noise if weights_noise is None else fit.noise + weights_noise
-    variance = fit.basis.quadratic(noise) - 2 * fit.value * fit.basis.curve(fit.lean)
-    error = unfolded(fit.value, variance, norm)
-    if norm != 2 and fit.score is not None:  # hats can overshoot what a frequency in [0, 1] allows
-        room = np.where(fit.value > 0, 1 - fit.score, fit.score)
+def errors(fits: Fits, norm: float, second: Second | None) -> np.ndarray:
+    """(E,) sum_b P_b |g_b|^p, freed of the noise in g_b if that is given."""
+    if second is not None and norm == 2:
+        return np.asarray(fits.plug + second.lean(fits) - second.trace(fits))
+    gaps = np.abs(fits.value) ** norm if second is None else unfolded_gaps(fits, norm, second)
+    return np.asarray((fits.sums.share * gaps).sum(axis=1))
+
+
+def unfolded_gaps(fits: Fits, norm: float, second: Second) -> np.ndarray:
+    """(E, B) |d|^p of each bin, the p-th power of the true gap."""
+    variance = fits.layout.quadratic(*near_diagonal(second.covariance))
+    lean = fits.layout.spread(fits.times(fits.layout.gathered(second.tilt)))
+    error = unfolded(fits.value, variance - 2 * fits.value * lean, norm)
+    if norm != 2 and fits.room is not None:  # hats can overshoot what a frequency in [0, 1] allows
+        room = np.where(fits.value > 0, 1 - fits.room, fits.room)
         error = np.minimum(error, np.maximum(room, 0.0) ** norm)
-    return error
+    return np.asarray(error)
 
 
 @dataclass(frozen=True)

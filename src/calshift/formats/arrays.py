@@ -5,19 +5,19 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from calshift.errors import InvalidInput
 from calshift.opening import BATCH, Batch, readable
+from calshift.stored import Stored, stored_array, stored_names
 
 
 class Arrays:
     """Named numpy arrays: an npz file, or an npy file with its labels in a second one."""
 
     def __init__(
-        self, path: Path, arrays: dict[str, np.ndarray], renamed: dict[str, str] | None = None
+        self, path: Path, arrays: dict[str, Stored], renamed: dict[str, str] | None = None
     ) -> None:
         self.path, self.arrays, self.renamed = path, arrays, renamed or {}
         for name, array in arrays.items():
@@ -27,19 +27,26 @@ class Arrays:
                 )
                 raise InvalidInput(msg)
         names = arrays.pop("classes", None)
-        self.classes = None if names is None else tuple(str(name) for name in names.tolist())
+        self.classes = None if names is None else tuple(map(str, names.whole().tolist()))
         self.names = tuple(arrays)
         self.lists = tuple(name for name, array in arrays.items() if array.ndim == 2)
 
-    def batches(self, numbers: Iterable[str], others: Iterable[str]) -> Iterator[Batch]:
+    def rows_of(self, column: str) -> int:
+        return len(self.arrays[column])
+
+    def batches(
+        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
+    ) -> Iterator[Batch]:
         wanted = [*numbers, *others]
-        rows = {name: len(self.arrays[name]) for name in wanted}
-        if len(set(rows.values())) > 1:
-            sizes = ", ".join(f"{name!r} has {count}" for name, count in rows.items())
-            msg = f"{self.path}: its arrays must have as many rows as each other; {sizes}"
+        sizes = {name: len(self.arrays[name]) for name in wanted}
+        if len(set(sizes.values())) > 1:
+            told = ", ".join(f"{name!r} has {count}" for name, count in sizes.items())
+            msg = f"{self.path}: its arrays must have as many rows as each other; {told}"
             raise InvalidInput(msg)
-        for start in range(0, max(rows.values()), BATCH):
-            yield {name: self.arrays[name][start : start + BATCH] for name in wanted}
+        with readable(self.path):
+            blocks = (self.arrays[name].blocks(rows, first) for name in wanted)
+            for block in zip(*blocks, strict=True):
+                yield dict(zip(wanted, block, strict=True))
 
     def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:
         """The same file with other numbers in some of its arrays."""
@@ -57,15 +64,15 @@ class Arrays:
         return written.getvalue()
 
 
-def _like(array: np.ndarray, values: np.ndarray) -> np.ndarray:
+def _like(array: Stored, values: np.ndarray) -> np.ndarray:
     """Of the kind that was there; half a float is too coarse for rows that sum to 1."""
     kind = array.dtype if array.dtype in (np.float32, np.float64) else np.dtype(float)
     return values.astype(np.float32 if array.dtype == np.float16 else kind)
 
 
-def _plain(archive: Any, name: str, path: Path) -> np.ndarray:
+def _plain(path: Path, name: str) -> Stored:
     try:
-        return np.asarray(archive[name])
+        return stored_array(path, name)
     except ValueError as problem:
         if "allow_pickle" not in str(problem):
             raise
@@ -75,9 +82,8 @@ def _plain(archive: Any, name: str, path: Path) -> np.ndarray:
 
 def npz(path: Path, role: str, label: str | None) -> Arrays:
     """Arrays of an archive; where it has both, p_source is for the source and p_target not."""
-    with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-        arrays = {name: _plain(archive, name, path) for name in archive.files}
-    mine, other = f"_{role}", "_target" if role == "source" else "_source"
+    arrays = {name: _plain(path, name) for name in stored_names(path)}
+    mine, other = ("_target", "_source") if role == "target" else ("_source", "_target")
     flat = {name: array for name, array in arrays.items() if array.ndim in (1, 2)}
     plain = {name: name for name in flat if not name.endswith((mine, other))}
     own = {name.removesuffix(mine): name for name in flat if name.endswith(mine)}
@@ -88,14 +94,14 @@ def npz(path: Path, role: str, label: str | None) -> Arrays:
 
 def npy(path: Path, role: str, label: str | None) -> Arrays:
     """One array of probabilities; a source's labels are the file that ``label`` names."""
-    arrays = {"p": np.load(path, mmap_mode="r", allow_pickle=False)}
-    if label is not None and role == "source":
+    arrays = {"p": stored_array(path)}
+    if label is not None and role != "target":
         second = Path(label)
         if not second.exists():
             msg = f"{path}: its labels are a second file, named with --label; there is no {second}"
             raise InvalidInput(msg)
         with readable(second):
-            arrays[label] = np.load(second, mmap_mode="r", allow_pickle=False)
+            arrays[label] = stored_array(second)
     elif role == "source":
         msg = f"{path} holds no labels: name the file that does, as in --label labels.npy"
         raise InvalidInput(msg)

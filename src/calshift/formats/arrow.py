@@ -8,25 +8,41 @@ from typing import Any
 
 import numpy as np
 
-from calshift.arrow_columns import ArrowColumns, replaced
+from calshift.arrow_columns import ArrowColumns, recut, replaced
 from calshift.opening import BATCH, Batch, readable
+
+BUFFER = 2**20  # bytes read of a column at a time; else whole row groups of it are in memory
 
 
 class Parquet(ArrowColumns):
-    """A parquet file, row group by row group."""
+    """A parquet file; rows are found by its row groups."""
 
     def __init__(self, path: Path, role: str, label: str | None) -> None:
         import pyarrow.parquet as parquet
 
         self.path = path
-        self._describe(parquet.read_schema(path))
+        with parquet.ParquetFile(path) as file:
+            about = file.metadata
+            self.groups = tuple(about.row_group(k).num_rows for k in range(about.num_row_groups))
+            self._describe(file.schema_arrow)
 
-    def batches(self, numbers: Iterable[str], others: Iterable[str]) -> Iterator[Batch]:
+    def rows_of(self, column: str) -> int:
+        return sum(self.groups)
+
+    def batches(
+        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
+    ) -> Iterator[Batch]:
         import pyarrow.parquet as parquet
 
         wanted = [*numbers, *others]
-        with readable(self.path), parquet.ParquetFile(self.path) as file:
-            for batch in file.iter_batches(BATCH, columns=wanted):
+        begin = 0
+        while begin < len(self.groups) and self.groups[begin] <= first:
+            first, begin = first - self.groups[begin], begin + 1
+        groups = list(range(begin, len(self.groups)))
+        settings: dict[str, Any] = {"pre_buffer": False, "buffer_size": BUFFER}
+        with readable(self.path), parquet.ParquetFile(self.path, **settings) as file:
+            read = file.iter_batches(rows, row_groups=groups, columns=wanted)
+            for batch in recut(read, rows, first):
                 yield {name: batch.column(name) for name in wanted}
 
     def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:
@@ -56,12 +72,14 @@ class Ipc(ArrowColumns):
         except pa.ArrowInvalid:
             return pa.ipc.open_stream(pa.OSFile(str(self.path)))
 
-    def batches(self, numbers: Iterable[str], others: Iterable[str]) -> Iterator[Batch]:
+    def batches(
+        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
+    ) -> Iterator[Batch]:
         wanted = [*numbers, *others]
         with readable(self.path), self._opened() as reader:
             count = getattr(reader, "num_record_batches", None)
             parts = iter(reader) if count is None else map(reader.get_batch, range(count))
-            for batch in parts:
+            for batch in recut((part.select(wanted) for part in parts), rows, first):
                 yield {name: batch.column(name) for name in wanted}
 
     def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from calshift.arrow_columns import ArrowColumns
+from calshift.arrow_columns import ArrowColumns, recut
 from calshift.errors import InvalidInput
-from calshift.opening import PACKINGS, Batch, check_rows, readable, shortened
+from calshift.opening import BATCH, PACKINGS, Batch, check_rows, readable, shortened
 
 JSON_BLOCK = 16_000_000  # bytes
+JSON_HEAD = 1_000_000  # bytes whose lines tell the columns
 
 
 class Csv(ArrowColumns):
@@ -36,7 +37,9 @@ class Csv(ArrowColumns):
         parse = arrow_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True)
         return arrow_csv.open_csv(str(self.path), parse_options=parse, convert_options=convert)
 
-    def batches(self, numbers: Iterable[str], others: Iterable[str]) -> Iterator[Batch]:
+    def batches(
+        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
+    ) -> Iterator[Batch]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -48,12 +51,14 @@ class Csv(ArrowColumns):
             null_values=[""],  # a class may be called NA
             strings_can_be_null=True,
         )
-        try:
-            with self._opened(convert) as reader:
-                for batch in reader:
-                    yield {name: batch.column(name) for name in kinds}
-        except pa.ArrowInvalid as problem:
-            raise InvalidInput(self._explained(str(problem), [*numbers, *others])) from problem
+        with readable(self.path):
+            try:
+                with self._opened(convert) as reader:
+                    for batch in recut(reader, rows, first):
+                        yield {name: batch.column(name) for name in kinds}
+            except pa.ArrowInvalid as problem:
+                told = self._explained(str(problem), [*numbers, *others])
+                raise InvalidInput(told) from problem
 
     def _explained(self, problem: str, read: list[str]) -> str:
         found = re.search(r"column #(\d+): .*invalid value '(.*)'", problem)
@@ -101,19 +106,19 @@ class JsonLines(ArrowColumns):
 
     def __init__(self, path: Path, role: str, label: str | None) -> None:
         self.path = path
-        first = next(self._tables(), None)
+        first = next(self._tables(JSON_HEAD), None)
         if first is None:
             msg = f"{path} holds no line"
             raise InvalidInput(msg)
         self._describe(first.schema)
 
-    def _tables(self) -> Iterator[Any]:
+    def _tables(self, size: int) -> Iterator[Any]:
         import pyarrow as pa
         from pyarrow import json
 
         left = b""
         with pa.input_stream(str(self.path)) as file:
-            while block := file.read(JSON_BLOCK):
+            while block := file.read(size):
                 whole, end, rest = (left + bytes(block)).rpartition(b"\n")
                 left = rest
                 if end and whole.strip():
@@ -121,15 +126,20 @@ class JsonLines(ArrowColumns):
         if left.strip():
             yield json.read_json(io.BytesIO(left))
 
-    def batches(self, numbers: Iterable[str], others: Iterable[str]) -> Iterator[Batch]:
+    def batches(
+        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
+    ) -> Iterator[Batch]:
         wanted = [*numbers, *others]
         with readable(self.path):
-            for table in self._tables():
+            for table in self._tables(JSON_BLOCK):
                 for name in wanted:
                     if name not in table.schema.names:
                         msg = f"{self.path}: {name!r} is missing in some lines"
                         raise InvalidInput(msg)
-                yield {name: table.column(name).combine_chunks() for name in wanted}
+                # a column may be of another type in the next lines: batches do not cross blocks
+                for batch in recut(table.select(wanted).to_batches(), rows, first):
+                    yield {name: batch.column(name) for name in wanted}
+                first = max(first - table.num_rows, 0)
 
     def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:
         """Line by line: every other value of an object stays, written anew."""

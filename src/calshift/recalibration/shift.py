@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calshift.engines import Arrays
+from calshift.engines import Arrays, Blocks
 from calshift.predictions import Predictions
 from calshift.recalibrator import Recalibrator
 from calshift.reweighting import (
@@ -53,7 +53,7 @@ class ShiftScaling(Recalibrator):
             scaling = fitted_to(kind_for(source.n_classes), source)
             w = np.ones(source.n_classes) if given is None else filled(given, weights)
         else:
-            blocks = Arrays.in_blocks(source), Arrays.in_blocks(target)
+            blocks = Blocks(Arrays(source)), Blocks(Arrays(target))
             floor = least_probability(source, target)
             found, _ = fit_shifted(*blocks, counted_classes(source), floor)
             scaling, w = found.scaling, np.exp(found.shift)

@@ -22,15 +22,15 @@ from calshift.report.summary import (
     weights_dict,
 )
 from calshift.report.text import text, wrapped_verdict
-from calshift.report.writing import (
+from calshift.results import CalibrationErrorResult, MonitoringResult, RecalibrationResult
+from calshift.verdicts import Gate
+from calshift.writing import (
     check_drawable,
     check_writable,
     write_content,
     write_figure,
     write_whole,
 )
-from calshift.results import CalibrationErrorResult, MonitoringResult, RecalibrationResult
-from calshift.verdicts import Gate
 
 __all__ = [
     "SCHEMA_VERSION",

@@ -5,6 +5,7 @@ from calshift.results.class_weights import ClassWeights
 from calshift.results.curve import ReliabilityCurve
 from calshift.results.difference import Difference
 from calshift.results.label_shift import LabelShiftCheck
+from calshift.results.later import Later
 from calshift.results.laws import AbsoluteLaw, DrawsLaw, Law, RowMoves, SquareLaw
 from calshift.results.monitoring import MonitoringResult, Skipped, Window
 from calshift.results.recalibration import RecalibrationResult
@@ -19,6 +20,7 @@ __all__ = [
     "Difference",
     "DrawsLaw",
     "LabelShiftCheck",
+    "Later",
     "Law",
     "MonitoringResult",
     "RecalibrationResult",

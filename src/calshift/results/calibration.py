@@ -61,6 +61,13 @@ class CalibrationErrorResult(Frozen):
     settings: tuple[tuple[str, Any], ...] = ()
     samples: Samples | None = None
 
+    def __getattribute__(self, name: str) -> Any:
+        """``source`` may be a `Later`, worked out when it is first looked at."""
+        value = object.__getattribute__(self, name)
+        if name == "source" and hasattr(value, "answer"):
+            value = value.answer()
+        return value
+
     @property
     def root(self) -> float:
         """CE_p, in units of probability: the p-th root of the estimate, 0 where it is negative."""

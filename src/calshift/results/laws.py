@@ -5,6 +5,7 @@ Arrays throughout: one law serves a whole error and every class of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from calshift.frozen import Frozen
 
-BISECTIONS = 60
+MOST_STEPS, CLOSE = 80, 1e-12  # of the search for an end, relative to it
 ONE_SIDED = 0.7  # of the doubt, where all of it is about too high a plug-in: a margin for the law
 FAR = 1e4  # noncentrality beyond which chi-square is taken as normal: chndtr slows down there
 
@@ -69,11 +70,7 @@ class SquareLaw(Frozen):
 
     def _between(self, outside: np.ndarray, inside: np.ndarray, least: float) -> np.ndarray:
         """Where on the way from outside the agreement reaches so much."""
-        for _ in range(BISECTIONS):
-            middle = (outside + inside) / 2
-            agrees = self._agreement(middle) >= least
-            outside, inside = np.where(agrees, outside, middle), np.where(agrees, middle, inside)
-        return np.asarray(inside)
+        return _crossing(lambda t: self._agreement(t) - least, outside, inside)
 
     def _agreement(self, t: np.ndarray) -> np.ndarray:
         """P(a plug-in as far from its mean as the one found, or farther | error t).
@@ -213,3 +210,43 @@ class RowMoves(Frozen):
         if self.target is None or other.target is None:
             return shared
         return shared + float(self.target @ other.target)
+
+
+def _crossing(
+    excess: Callable[[np.ndarray], np.ndarray], below: np.ndarray, above: np.ndarray
+) -> np.ndarray:
+    """Where a function turns from negative to positive, for each pair of such ends.
+
+    Chandrupatla's method: inverse quadratic steps where they can be trusted, else halves.
+    """
+    a, b = np.array(above, dtype=float), np.array(below, dtype=float)  # the root is between them
+    fa, fb = excess(a), excess(b)
+    done = fb >= 0  # it is positive all the way: the far end is the answer
+    fa, fb = np.where(done, 1.0, np.maximum(fa, 1e-300)), np.where(done, -1.0, fb)
+    share = np.full(np.shape(a), 0.5)
+    for _ in range(MOST_STEPS):
+        x = a + share * (b - a)
+        f = np.where(done, 1.0, excess(x))
+        same = (f >= 0) == (fa >= 0)
+        c, fc = np.where(same, a, b), np.where(same, fa, fb)
+        b, fb = np.where(same, b, a), np.where(same, fb, fa)
+        a, fa = x, f
+        width = np.abs(b - a)
+        if (width <= CLOSE * np.maximum(np.abs(a), np.abs(b)) + 1e-300).all():
+            break
+        share = _trusted_step(a, b, c, fa, fb, fc)
+    found = np.where(fa >= 0, a, b)
+    return np.asarray(np.where(done, below, found))
+
+
+def _trusted_step(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, fa: np.ndarray, fb: np.ndarray, fc: np.ndarray
+) -> np.ndarray:
+    """The share of the way from a to b at which to look next."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+        step = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+        good = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(step)
+        least = np.minimum(CLOSE * np.abs(a) / np.abs(b - a), 0.5)
+    least = np.where(np.isfinite(least), least, 0.5)
+    return np.clip(np.where(good, step, 0.5), least, 1 - least)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from calshift.engines import Arrays
+from calshift.engine import Engine
+from calshift.engines import Blocks
 from calshift.errors import InvalidInput
 from calshift.influence import Method
-from calshift.predictions import Predictions
 from calshift.results import ClassWeights
 from calshift.weights.confusion import bbse, rlls
 from calshift.weights.given import given_weights, weights_from_counts
@@ -33,27 +33,28 @@ METHODS: dict[str, Method] = {
 DEFAULT = "em-bcts"  # why: docs/mathematics.md section 7 and benchmarks/weights_recovery.py
 
 
-def class_weights_of(weights: Any, source: Predictions, target: Predictions) -> ClassWeights:
+def class_weights_of(weights: Any, source: Engine, target: Engine) -> ClassWeights:
     """What a user may give as weights: a method's name, a vector, or a ClassWeights."""
     if isinstance(weights, str) or weights is None:
         return estimated_weights(weights, source, target, "weights")
-    return given_weights(weights, source.class_counts, target.mean_prediction, source.classes)
+    before, after = source.facts, target.facts
+    return given_weights(weights, before.class_counts, after.mean_prediction, before.classes)
 
 
 def estimated_weights(
-    method: Any, source: Predictions, target: Predictions, name: str = "method"
+    method: Any, source: Engine, target: Engine, name: str = "method"
 ) -> ClassWeights:
     """The weights found by the method of that name."""
     if not isinstance(method, str) or method not in METHODS:
         other = ", or class weights" if name == "weights" else ""
         msg = f"{name} must be one of {', '.join(METHODS)}{other}; got {method!r}"
         raise InvalidInput(msg)
-    counts = source.class_counts
-    engines = Arrays.in_blocks(source), Arrays.in_blocks(target)
-    solution = METHODS[method](*engines, counts)
-    sizes = source.size, target.worth
+    blocks, before, after = (Blocks(source), Blocks(target)), source.facts, target.facts
+    counts = before.class_counts
+    solution = METHODS[method](*blocks, counts)
+    sizes = before.size, after.worth
     return assessed(
-        solution, method, engines[0], sizes, counts, target.mean_prediction, source.classes
+        solution, method, blocks[0], sizes, counts, after.mean_prediction, before.classes
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from calshift.engine import Engine
 from calshift.engines import Arrays
 from calshift.frozen import Frozen
 from calshift.influence import Solution
@@ -42,7 +43,7 @@ class Predicted(Frozen):
         return hits
 
 
-def bbse(source: Arrays, target: Arrays, class_counts: np.ndarray, *, soft: bool) -> Solution:
+def bbse(source: Engine, target: Engine, class_counts: np.ndarray, *, soft: bool) -> Solution:
     """Black-box shift estimation: C w = mu in the least squares, w >= 0, sum pi w = 1."""
     features = Predicted(soft)
     source, target = _rows(source, target, len(class_counts), soft)
@@ -50,19 +51,14 @@ def bbse(source: Arrays, target: Arrays, class_counts: np.ndarray, *, soft: bool
     return replace(matched(features, moments, target, class_counts > 0), source=source)
 
 
-def _rows(source: Arrays, target: Arrays, K: int, soft: bool) -> tuple[Arrays, Arrays]:
+def _rows(source: Engine, target: Engine, K: int, soft: bool) -> tuple[Engine, Engine]:
     """The samples; for hard predictions one row for each predicted class and label, weighted."""
-    if soft or source.total(_weighs_below_one):
+    if soft or source.facts.light:
         return source, target
     return _counted(source, K, labelled=True), _counted(target, K, labelled=False)
 
 
-def _weighs_below_one(batch: Predictions) -> int:
-    """Kernel: rows that count less than one, which must not be added up before they are squared."""
-    return int(np.count_nonzero(batch.frequency < 1))
-
-
-def _counted(engine: Arrays, K: int, *, labelled: bool) -> Arrays:
+def _counted(engine: Engine, K: int, *, labelled: bool) -> Engine:
     def kernel(batch: Predictions) -> np.ndarray:
         cell = batch.matrix.argmax(axis=1) * K + (batch.labels if labelled else 0)
         return np.bincount(cell, batch.sample_weight, K * K).astype(float)
@@ -71,10 +67,10 @@ def _counted(engine: Arrays, K: int, *, labelled: bool) -> Arrays:
     cells = np.flatnonzero(counts)
     labels = cells % K if labelled else None
     rows = Predictions(np.eye(K)[cells // K], labels, sample_weight=counts[cells])
-    return Arrays.in_blocks(rows)
+    return Arrays(rows)
 
 
-def rlls(source: Arrays, target: Arrays, class_counts: np.ndarray, *, soft: bool) -> Solution:
+def rlls(source: Engine, target: Engine, class_counts: np.ndarray, *, soft: bool) -> Solution:
     """Regularised learning under label shift: min |C t - b| + penalty |t|, t >= -1, w = 1 + t.
 
     b = mu - C 1; norms are not squared, so the penalty is exact: it leaves w = 1, the solution of

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift.engines import Arrays
+from calshift.engine import Engine
 from calshift.influence import Damped, Solution, covariances
 from calshift.results import ClassWeights
 from calshift.wording import lacking, names, worth
@@ -24,7 +24,7 @@ LOADING = 0.1  # share of a class in a direction that the predictions do not sho
 def assessed(
     solution: Solution,
     method: str,
-    source: Arrays,
+    source: Engine,
     sizes: tuple[float, float],
     class_counts: np.ndarray,
     predicted: np.ndarray,

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from calshift.calibrators import KINDS, Scaling, Uncalibrated
-from calshift.engines import Arrays, Sums
+from calshift.engine import Engine
 from calshift.frozen import Frozen
 from calshift.influence import Solution, label_influence
 from calshift.linear import freed_inverse
 from calshift.mixture import Mixture, maximised, most_evident
 from calshift.predictions import Predictions
 from calshift.scaling import fit_scaling
+from calshift.sums import Sums
 
 LEAST_SLOPE = 0.05  # of a calibrator, below which predictions say nothing
 LEAST_FIT = 0.01  # by which a row's log-likelihood must beat that of the class shares
@@ -25,8 +26,8 @@ TOLERATED_PULL = 0.25  # the prior's share among the target rows
 
 
 def em(
-    source: Arrays,
-    target: Arrays,
+    source: Engine,
+    target: Engine,
     class_counts: np.ndarray,
     *,
     calibrator: str | None = None,
@@ -108,8 +109,8 @@ class LikelihoodInfluence(Frozen):
 
 
 def _solution(
-    source: Arrays,
-    target: Arrays,
+    source: Engine,
+    target: Engine,
     class_counts: np.ndarray,
     calibrate: Scaling | Uncalibrated,
     mean: np.ndarray,
@@ -159,8 +160,8 @@ def _solution(
 
 
 def _by_parameters(
-    source: Arrays,
-    target: Arrays,
+    source: Engine,
+    target: Engine,
     n: float,
     calibrate: Scaling | Uncalibrated,
     mixture: Mixture,
@@ -178,7 +179,7 @@ def _by_parameters(
     return on_target @ step, on_mean @ step, calibrate.pull[: calibrate.slopes] / n
 
 
-def _fit(source: Arrays, calibrate: Scaling | Uncalibrated, n: float) -> float:
+def _fit(source: Engine, calibrate: Scaling | Uncalibrated, n: float) -> float:
     """Mean log-likelihood of the source's labels."""
     if isinstance(calibrate, Scaling):
         return calibrate.fit
@@ -219,14 +220,14 @@ def _notes(
     return tuple(notes)
 
 
-def _source_response(source: Arrays, calibrate: Scaling) -> np.ndarray:
+def _source_response(source: Engine, calibrate: Scaling) -> np.ndarray:
     """(S, d) sum_i of dp_i / d eta: with biases these are rows of the information."""
     if KINDS[calibrate.kind][1]:
         return np.asarray((calibrate.information - calibrate.precision)[calibrate.slopes :])
     return np.asarray(source.total(calibrate.response))
 
 
-def _target_response(target: Arrays, calibrate: Scaling, mixture: Mixture) -> np.ndarray:
+def _target_response(target: Engine, calibrate: Scaling, mixture: Mixture) -> np.ndarray:
     """(S, d) mean_j of dz_j / d eta."""
     v = mixture.ratio
 

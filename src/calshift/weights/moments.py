@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift.engines import Arrays
+from calshift.engine import Engine
 from calshift.frozen import Frozen
 from calshift.influence import Solution
 from calshift.linear import RELATIVE_ZERO
@@ -39,7 +39,7 @@ class Efficient(Frozen):
         return np.asarray(np.divide(p, noise, out=np.zeros(p.shape), where=noise > 0))
 
 
-def elsa(source: Arrays, target: Arrays, class_counts: np.ndarray) -> Solution:
+def elsa(source: Engine, target: Engine, class_counts: np.ndarray) -> Solution:
     """Efficient label shift adaptation: moments whose features are weighted by their own noise.
 
     The noise depends on the weights, so that they are found in rounds, from those of bbse-soft,
@@ -86,7 +86,7 @@ class Landmarks(Frozen):
         return np.asarray(near @ self.root)
 
 
-def kmm(source: Arrays, target: Arrays, class_counts: np.ndarray) -> Solution:
+def kmm(source: Engine, target: Engine, class_counts: np.ndarray) -> Solution:
     """Kernel mean matching of the class-conditional means, through landmarks."""
     L = max(LEAST_LANDMARKS, 2 * int(np.count_nonzero(class_counts)))
     features = _landmarks(source.total(lambda batch: Lot.of(batch, L)).points)

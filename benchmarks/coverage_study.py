@@ -1,7 +1,7 @@
 """Coverage of the 95% intervals of the label-free error.
 
-    python benchmarks/coverage.py run [--draws 1000] [--jobs 2]
-    python benchmarks/coverage.py table
+    python benchmarks/coverage_study.py run [--draws 1000] [--jobs 2]
+    python benchmarks/coverage_study.py table
 
 A cell once finished is kept: the run can be stopped and taken up again. What is kept of a draw are
 the moments of its laws, from which `table` makes the intervals.
@@ -38,7 +38,7 @@ from calshift.events import events_of
 from calshift.inference import estimated
 from calshift.objections import objections
 from calshift.options import Options
-from calshift.predictions import as_pair
+from calshift.pairs import as_pair
 from calshift.results import AbsoluteLaw, Law, SquareLaw
 
 KEPT = Path(os.environ.get("CALSHIFT_CACHE", Path(__file__).parent / "cache")) / "coverage"
@@ -58,7 +58,7 @@ def moments(case: tuple[Cell, int]) -> list[float]:
     source, target = as_pair(p, y, q)
     options = Options("classwise", 1, "debiased", "auto", "mass", None, "auto", "influence")
     nothing = Bootstrap(20, None, 1, None)
-    events = events_of("classwise", source)
+    events = events_of("classwise", source.facts)
     found, used = estimated(source, target, events, options, weights, nothing)
     law, (_, trusted) = found.law, objections(used, None, found.thin, found.lonely)
     square = [law.square.plug, law.square.bias, law.square.first, law.square.second]

@@ -1,0 +1,65 @@
+"""Progress on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import click
+
+UNKNOWN = 10**15  # rows of a pass before they were counted once
+
+Progress = Callable[[int, int], Any]
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Progress]:
+    """A bar on a terminal, from the first time that there is something to tell."""
+    with ExitStack() as stack:
+        bars: list[Any] = []
+
+        def told(done: int, total: int) -> None:
+            if not sys.stderr.isatty():
+                return
+            if not bars:
+                bar = click.progressbar(length=total, label=label, file=sys.stderr)
+                bars.append(stack.enter_context(bar))
+            bars[0].update(done - bars[0].pos)
+
+        yield told
+
+
+@contextmanager
+def pass_bar() -> Iterator[Progress]:
+    """A bar on a terminal that says which pass it is: rows that begin anew are of the next."""
+    with ExitStack() as stack:
+        yield _Passes(stack)
+
+
+class _Passes:
+    """One bar, which every pass fills again."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.stack = stack
+        self.bar: Any = None
+        self.count = self.done = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        if not sys.stderr.isatty():
+            return
+        if self.bar is None:
+            self.bar = click.progressbar(length=UNKNOWN, file=sys.stderr)
+            self.stack.enter_context(self.bar)
+        if self.count == 0 or done <= self.done:
+            self._begin(total)
+        self.done = done
+        self.bar.label = f"pass {self.count}" + ("" if total else f", {done:,} rows")
+        self.bar.update(done - self.bar.pos)
+
+    def _begin(self, total: int) -> None:
+        """The bar is empty again; before rows were counted once there is no end to show."""
+        self.count += 1
+        self.bar.pos, self.bar.length, self.bar.finished = 0, total or UNKNOWN, False
+        self.bar.show_percent = self.bar.show_eta = bool(total)

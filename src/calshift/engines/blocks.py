@@ -1,0 +1,69 @@
+"""Batches of any engine cut into smaller blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from calshift.engine import Engine, Kernel
+from calshift.facts import Facts
+from calshift.predictions import Predictions
+
+BLOCK_CELLS = 2**20  # probabilities in a block: temporaries as wide as the rows stay in the cache
+LEAST_ROWS = 64
+
+
+class Blocks:
+    """An engine for kernels that use whole rows at once: they see a million cells at most."""
+
+    def __init__(self, inner: Engine) -> None:
+        self.inner = inner
+
+    @property
+    def facts(self) -> Facts:
+        """Those of the engine."""
+        return self.inner.facts
+
+    @property
+    def kept(self) -> Predictions | None:
+        """Those of the engine."""
+        return self.inner.kept
+
+    def total(self, kernel: Kernel) -> Any:
+        """kernel(block) summed over the blocks of all batches."""
+        return self.inner.total(Cut(kernel))
+
+    def mapped(self, function: Callable[[Predictions], np.ndarray]) -> Blocks:
+        """The same rows with probabilities function(block)."""
+        return Blocks(self.inner.mapped(Joined(function)))
+
+
+class Cut:
+    """A kernel that sums another one over blocks of its batch."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def __call__(self, batch: Predictions) -> Any:
+        total: Any = 0
+        for block in in_blocks(batch):
+            total = total + self.kernel(block)
+        return total
+
+
+class Joined:
+    """A function of rows, worked out block by block."""
+
+    def __init__(self, function: Callable[[Predictions], np.ndarray]) -> None:
+        self.function = function
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        return np.concatenate([self.function(block) for block in in_blocks(batch)])
+
+
+def in_blocks(batch: Predictions) -> list[Predictions]:
+    """The rows in blocks of a million cells at most."""
+    rows = max(LEAST_ROWS, BLOCK_CELLS // batch.n_classes)
+    return [batch.rows(start, start + rows) for start in range(0, len(batch), rows)]

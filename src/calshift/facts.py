@@ -1,0 +1,95 @@
+"""What is known of a sample as a whole: sizes, class counts, mean prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calshift.frozen import Frozen
+from calshift.predictions import Predictions
+from calshift.sums import Tally
+
+
+@dataclass(frozen=True, eq=False)
+class Facts(Frozen):
+    """Sums over all rows.
+
+    Attributes
+    ----------
+    classes : their names, if they have any
+    rows : how many; size : the sum of their frequency weights, which are squared in square
+    single : rows that are one score, the probability of class 1 of two
+    light : rows that count less than one
+    predicted : (K,) sum of the predictions
+    class_counts, class_squares : (K,) size and square of each class; empty without labels
+    """
+
+    classes: tuple[Any, ...] | None
+    rows: int
+    single: int
+    size: float
+    square: float
+    light: int
+    predicted: np.ndarray
+    class_counts: np.ndarray
+    class_squares: np.ndarray
+
+    @property
+    def n_classes(self) -> int:
+        """K, the number of classes."""
+        return len(self.predicted)
+
+    @property
+    def one_column(self) -> bool:
+        """Whether the predictions are scores of class 1 alone."""
+        return self.single > 0
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the rows have labels."""
+        return len(self.class_counts) > 0
+
+    @property
+    def worth(self) -> float:
+        """How many observations the sample is worth: its size, or rows if they weigh below 1."""
+        return self.size * (self.size / self.square)
+
+    @property
+    def class_worth(self) -> np.ndarray:
+        """The same of each class, 0 for one without rows."""
+        return np.asarray(self.class_counts**2 / np.maximum(self.class_squares, 1e-300))
+
+    @property
+    def mean_prediction(self) -> np.ndarray:
+        """(K,) the mean of the rows."""
+        return np.asarray(self.predicted / self.size)
+
+
+def counted(batch: Predictions) -> Tally:
+    """Kernel: the sums of `Facts`."""
+    f, square, K = batch.frequency, batch.squared_frequency, batch.n_classes
+    nothing = np.zeros(0)
+    labelled = batch.y is not None
+    return Tally(
+        rows=len(batch),
+        single=len(batch) if batch.p.ndim == 1 else 0,
+        size=batch.size,
+        square=float(square.sum()),
+        light=int(np.count_nonzero(f < 1)),
+        predicted=_predicted(batch),
+        class_counts=np.bincount(batch.labels, f, K) if labelled else nothing,
+        class_squares=np.bincount(batch.labels, square, K) if labelled else nothing,
+    )
+
+
+def _predicted(batch: Predictions) -> np.ndarray:
+    """(K,) sum of the rows, in double precision."""
+    if batch.p.ndim == 1:
+        ones = float(batch.p.sum(dtype=float)) if batch.sample_weight is None else None
+        ones = float(batch.frequency @ batch.p) if ones is None else ones
+        return np.array([batch.size - ones, ones])
+    if batch.sample_weight is None:
+        return np.asarray(batch.p.sum(axis=0, dtype=float))
+    return np.asarray(batch.sample_weight @ batch.p)

@@ -1,0 +1,151 @@
+"""Batches that users hand over: arrays, with labels and sample weights or without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from calshift.checks import check_same_names, checked_classes, is_number
+from calshift.conversion import to_numpy
+from calshift.errors import InvalidInput
+from calshift.parts import from_logits
+from calshift.predictions import Predictions, named_predictions
+from calshift.readers import rows_for
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user said of all batches."""
+
+    classes: tuple[Any, ...] | None = None
+    logits: bool = False
+    labelled: bool | None = None
+
+
+class HandedReader:
+    """Batches from ``source()``, which gives the same ones each time it is asked."""
+
+    mark = ""  # they come from outside: that they are the same only the user knows
+
+    def __init__(
+        self, source: Callable[[], Iterable[Any]], wanted: Wanted, batch_rows: int | None
+    ) -> None:
+        self.source = source
+        self.wanted = wanted
+        self.batch_rows = batch_rows
+        self.names: list[Any] = [] if wanted.classes is None else [wanted.classes]
+
+    @property
+    def classes(self) -> tuple[Any, ...] | None:
+        """Their names: given, or those of the first batch, which is read if none was yet."""
+        if not self.names:
+            next(self.batches(0), None)
+        return self.names[0] if self.names else None
+
+    def batches(self, skip: int) -> Iterator[Predictions]:
+        """Checked batches, cut where they are large, without the first ``skip``."""
+        return islice(self._pieces(), skip, None)
+
+    def _fresh(self) -> Iterable[Any]:
+        found = self.source()
+        if not hasattr(found, "__iter__"):
+            msg = f"data must return an iterator of batches when it is called; got {type(found)!r}"
+            raise InvalidInput(msg)
+        return found
+
+    def _pieces(self) -> Iterator[Predictions]:
+        first: tuple[int, Predictions] | None = None
+        for number, batch in enumerate(self._fresh()):
+            with numbered(number):
+                read = read_batch(batch, self.wanted)
+                if read is None:
+                    continue
+                first = first or (number, read)
+                self.names = self.names or [read.classes]
+                check_alike(*first, read)
+            rows = self.batch_rows or rows_for(read.n_classes)
+            for start in range(0, len(read), rows):
+                yield read.rows(start, start + rows)
+
+
+@contextmanager
+def numbered(number: int) -> Iterator[None]:
+    """Complaints say which batch is meant, counted from 0."""
+    try:
+        yield
+    except InvalidInput as problem:
+        msg = f"batch {number}: {problem}"
+        raise InvalidInput(msg) from problem
+
+
+def read_batch(batch: Any, wanted: Wanted) -> Predictions | None:
+    """One batch, checked; None if it has no rows."""
+    if isinstance(batch, Predictions):
+        return _known(batch, wanted)
+    if isinstance(batch, list) and batch and is_number(batch[0]):
+        msg = "a list of numbers may be a row or a batch of scores: pass an array"
+        raise InvalidInput(msg)
+    p, y, weight = _taken_apart(batch)
+    if wanted.labelled and y is None:
+        msg = "it must be (p, y): labelled=True was asked for"
+        raise InvalidInput(msg)
+    p, columns = to_numpy(p, "p")
+    if weight is not None:
+        weight = to_numpy(weight, "sample_weight")[0]
+    if (p.ndim and len(p) == 0) or (weight is not None and weight.size and not weight.any()):
+        return None
+    p = from_logits(p) if wanted.logits and p.ndim in (1, 2) else p
+    y = None if wanted.labelled is False else y
+    classes = wanted.classes if wanted.classes is not None else columns
+    return named_predictions(p, y, classes, "p", "y", sample_weight=weight)
+
+
+def _known(batch: Predictions, wanted: Wanted) -> Predictions | None:
+    """Predictions as they are, but for what was asked."""
+    if wanted.labelled and batch.y is None:
+        msg = "it has no labels: labelled=True was asked for"
+        raise InvalidInput(msg)
+    if wanted.logits:
+        msg = "a Predictions holds probabilities: pass logits=False"
+        raise InvalidInput(msg)
+    names = batch.classes if wanted.classes is None else wanted.classes
+    names = checked_classes(names, batch.n_classes)
+    check_same_names(batch.classes, names, ("it", "classes="))
+    y = None if wanted.labelled is False else batch.y
+    return Predictions.trusted(batch.p, y, names, batch.sample_weight) if len(batch) else None
+
+
+def _taken_apart(batch: Any) -> tuple[Any, Any, Any]:
+    """p, y and sample_weight; a list is a tuple if its first member is a matrix."""
+    listed = isinstance(batch, list) and 2 <= len(batch) <= 3 and _dimensions(batch[0]) == 2
+    if not isinstance(batch, tuple) and not listed:
+        return batch, None, None
+    if not 1 <= len(batch) <= 3:
+        msg = f"it must be p, (p, y) or (p, y, sample_weight); got {len(batch)} things"
+        raise InvalidInput(msg)
+    p, y, weight = (*batch, None, None)[:3]
+    return p, y, weight
+
+
+def _dimensions(value: Any) -> int:
+    return int(getattr(value, "ndim", 0))
+
+
+def check_alike(number: int, first: Predictions, batch: Predictions) -> None:
+    """All batches are of one kind: that of the first with rows."""
+    for what, one, other in (
+        ("dimensions", first.p.ndim, batch.p.ndim),
+        ("classes", first.n_classes, batch.n_classes),
+        ("labels", _has(first.y), _has(batch.y)),
+    ):
+        if one != other:
+            msg = f"it must be like batch {number}, which has {one} {what}; it has {other}"
+            raise InvalidInput(msg)
+    check_same_names(first.classes, batch.classes, (f"batch {number}", "it"))
+
+
+def _has(labels: Any) -> str:
+    return "no" if labels is None else "its"

@@ -1,0 +1,267 @@
+"""The innermost loops, compiled with numba: the sums of the numpy kernels without temporaries.
+
+Imported by `calshift.fast` where numba is installed. All take the scores (E, n) of some events,
+each event's in a row, and add to the sums they are given. The numbers are those of the kernels in
+`tallies` and `moving`, to rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+from calshift.grid import CENTRE, HALF, SHIFT, WIDER
+
+_SHIFT, _HALF = SHIFT[8], HALF + WIDER[8]
+USUAL = 16  # directions of a sketch, SKETCH of calshift.moves
+
+compiled = njit(cache=True, nogil=True, error_model="numpy")
+
+
+@intrinsic
+def _bits(context: Any, score: Any) -> Any:
+    """The bits of a float as a whole number."""
+
+    def codegen(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ctx.get_value_type(types.int64))
+
+    return types.int64(types.float64), codegen
+
+
+@compiled
+def _cell(score: float) -> int:
+    """The cell of the grid, as `calshift.grid.cell_of` has it."""
+    nearer = min(score, 1.0 - score)
+    steps = min(_HALF - (_bits(nearer) >> _SHIFT), CENTRE)  # type: ignore[call-arg]
+    return CENTRE - steps if score < 0.5 else CENTRE + steps
+
+
+@compiled
+def count(score: np.ndarray, f: np.ndarray, rows: np.ndarray, total: np.ndarray) -> None:
+    """Rows and sums of scores (E, CELLS) on the grid; f is empty where every row counts once."""
+    for k in range(len(score)):
+        for i in range(score.shape[1]):
+            value = np.float64(score[k, i])
+            cell = _cell(value)
+            once = f[i] if len(f) else 1.0
+            rows[k, cell] += once
+            total[k, cell] += once * value
+
+
+@compiled
+def sum_source(
+    score: np.ndarray,
+    truth: np.ndarray,  # (n,) which of these events came true, or none of them
+    w: np.ndarray,
+    f: np.ndarray,
+    table: np.ndarray,
+    out: np.ndarray,  # (E, B, 5) rows, usable ones, w, w^2, w u
+) -> None:
+    """Sums over source rows in each bin."""
+    for k in range(len(score)):
+        for i in range(score.shape[1]):
+            value = np.float64(score[k, i])
+            b = table[k, _cell(value)]
+            once = f[i] if len(f) else 1.0
+            mass = once * w[i]
+            u = (1.0 if truth[i] == k else 0.0) - value
+            out[k, b, 0] += once
+            out[k, b, 1] += once if mass > 0 else 0.0
+            out[k, b, 2] += mass
+            out[k, b, 3] += mass * w[i]
+            out[k, b, 4] += mass * u
+
+
+@compiled
+def _add_times(x: np.ndarray, size: float, row: np.ndarray) -> None:
+    """x += size row; the usual length is told to the compiler, which then does without a loop."""
+    if len(row) == USUAL:
+        for d in range(USUAL):
+            x[d] += size * row[d]
+    else:
+        for d in range(len(row)):
+            x[d] += size * row[d]
+
+
+@compiled
+def move_source(
+    score: np.ndarray,
+    truth: np.ndarray,
+    w: np.ndarray,
+    f: np.ndarray,
+    table: np.ndarray,
+    fits: np.ndarray,  # (E, B, 4) g, leverage, slope, energy
+    plug: np.ndarray,
+    own: float,  # 1 / m if the source stands for the target too, else 0
+    sketch: np.ndarray,  # (E, B, D)
+    threshold: float,
+    least: float,  # of 1 - l
+    noise: np.ndarray,  # (E, B), as is tilt
+    tilt: np.ndarray,
+    variance: np.ndarray,  # (E,) squared moves
+    moved: np.ndarray,  # (n,) moves summed over events
+    x: np.ndarray,  # (n, D)
+) -> None:
+    """The noise of the fits, the moves of |a|^2, and S in some directions."""
+    D = sketch.shape[2]
+    for k in range(len(score)):
+        squares = 0.0
+        for i in range(score.shape[1]):
+            value = np.float64(score[k, i])
+            b = table[k, _cell(value)]
+            once = f[i] if len(f) else 1.0
+            part = min(once, 1.0)
+            g = fits[k, b, 0]
+            e = (1.0 if truth[i] == k else 0.0) - value - g
+            leverage = fits[k, b, 1] * (w[i] * part)
+            slack = max(1.0 - leverage, least)
+            pulled = e * w[i]
+            left_out = pulled / slack
+            squared = pulled * left_out * (once * part)
+            noise[k, b] += squared
+            tilt[k, b] += left_out * leverage * once
+            move = left_out * fits[k, b, 2] + own * (g * g - plug[k])
+            squares += move * move * (once * part)
+            moved[i] += move
+            if D and squared * fits[k, b, 3] > threshold:
+                _add_times(x[i], pulled / np.sqrt(slack), sketch[k, b])
+        variance[k] += squares
+
+
+@compiled
+def move_target(
+    score: np.ndarray,
+    f: np.ndarray,
+    table: np.ndarray,
+    values: np.ndarray,
+    variance: np.ndarray,
+    moved: np.ndarray,
+) -> None:
+    """Squares (E,) of the values (E, B) where scores lie, and their sum over events (n,)."""
+    for k in range(len(score)):
+        squares = 0.0
+        for i in range(score.shape[1]):
+            move = values[k, table[k, _cell(np.float64(score[k, i]))]]
+            once = f[i] * min(f[i], 1.0) if len(f) else 1.0
+            squares += move * move * once
+            moved[i] += move
+        variance[k] += squares
+
+
+@compiled
+def cut_cells(
+    rows: np.ndarray, score: np.ndarray, angle: np.ndarray, bins: int, cuts: np.ndarray,
+    sums: np.ndarray, number: np.ndarray, table: np.ndarray,
+) -> None:  # fmt: skip
+    """The fine bins of `calshift.binning.fine_cuts`, with their sums and the bin of each cell.
+
+    ``cuts`` (E, bins) has room for their first cells, ``sums`` (2, E, bins) for rows and scores,
+    ``number`` (E,) is how many there are, ``table`` (E, CELLS).
+    """
+    for k in range(len(rows)):
+        total, first, last = 0.0, -1, -1
+        for cell in range(rows.shape[1]):
+            if rows[k, cell] > 0:
+                total += rows[k, cell]
+                first = cell if first < 0 else first
+                last = cell
+        span = angle[last] - angle[first] if last > first else 1.0
+        upto, before, step, b = 0.0, first, 0.0, 0
+        for cell in range(first, last + 1):
+            here = rows[k, cell]
+            if here == 0:
+                continue
+            upto += here
+            away = ((upto - here / 2) / total + (angle[cell] - angle[first]) / span) / 2 - 0.5
+            now = np.copysign(np.floor(np.abs(away) * (bins - 1) + 0.5), away)
+            if cell > first and now != step:
+                both = before + cell
+                cuts[k, b] = both // 2 + 1 - (both % 2 == 0 and both // 2 > CENTRE)
+                b += 1
+            sums[0, k, b] += here
+            sums[1, k, b] += score[k, cell]
+            step, before = now, cell
+        number[k] = b
+        b = 0
+        for cell in range(rows.shape[1]):
+            while b < number[k] and cell >= cuts[k, b]:
+                b += 1
+            table[k, cell] = b
+
+
+@compiled
+def lay(
+    score: np.ndarray, f: np.ndarray, angle: np.ndarray, bins: int, cuts: np.ndarray,
+    sums: np.ndarray, number: np.ndarray, table: np.ndarray,
+) -> None:  # fmt: skip
+    """`count` and `cut_cells` in one, for all rows at once: event by event on the same counts."""
+    rows, total = np.zeros((1, len(angle))), np.zeros((1, len(angle)))
+    for k in range(len(score)):
+        rows[:] = 0.0
+        total[:] = 0.0
+        here = slice(k, k + 1)
+        count(score[here], f, rows, total)
+        cut_cells(rows, total, angle, bins, cuts[here], sums[:, here], number[here], table[here])
+
+
+@compiled
+def _outwards(
+    t: np.ndarray, source: np.ndarray, target: np.ndarray, start: int, way: int, end: int,
+    step: float, least_source: float, least_target: float, chosen: np.ndarray,
+) -> int:  # fmt: skip
+    """Knots from the bin ``start`` to ``end``; rows are counted from the middle outwards."""
+    count, a, b = 1, start, start
+    chosen[0] = start
+    more_source = more_target = 0.0
+    while b != end:
+        b += way
+        more_source += source[b]
+        more_target += target[b]
+        enough = more_source >= least_source and more_target >= least_target
+        apart = abs(t[b] - t[a])
+        if enough and apart >= step and apart > 0:
+            chosen[count] = b
+            count, a = count + 1, b
+            more_source = more_target = 0.0
+    apart = abs(t[end] - t[a])
+    enough = more_source >= least_source and more_target >= least_target
+    if enough and apart > 0 and apart >= step / 2:
+        chosen[count] = end
+        return count + 1
+    if count > 1:
+        chosen[count - 1] = end
+    return count
+
+
+@compiled
+def place_knots(
+    t: np.ndarray, source: np.ndarray, target: np.ndarray, bins: np.ndarray, hats: int,
+    least: tuple[float, float, float], chosen: np.ndarray, number: np.ndarray,
+) -> None:  # fmt: skip
+    """`calshift.basis.knots` of all events: ``chosen`` (E, B) has room, ``number`` (E,)."""
+    B = t.shape[1]
+    left, right = np.empty(B, np.int64), np.empty(B, np.int64)
+    for k in range(len(t)):
+        end = bins[k] - 1
+        few = bins[k] <= hats
+        step = 0.0 if few else (t[k, end] - t[k, 0]) / (hats - 1) * (1 - 1e-9)
+        rows = least[0] if few else least[1]
+        centre, middle = (t[k, 0] + t[k, end]) / 2, 0
+        for b in range(1, bins[k]):
+            if abs(t[k, b] - centre) < abs(t[k, middle] - centre):
+                middle = b
+        here = t[k], source[k], target[k]
+        ups = _outwards(*here, middle, 1, end, step, rows, least[2], right)
+        downs = _outwards(*here, middle, -1, 0, step, rows, least[2], left)
+        for b in range(downs - 1):
+            chosen[k, b] = left[downs - 1 - b]
+        for b in range(ups):
+            chosen[k, downs - 1 + b] = right[b]
+        number[k] = downs - 1 + ups
+        if downs == 1:
+            chosen[k, 0] = 0
+        if ups == 1 and downs > 1:
+            chosen[k, number[k] - 1] = end

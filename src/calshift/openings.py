@@ -1,0 +1,97 @@
+"""Source and target of a command: in memory, read in passes, or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from calshift.checks import checked_whole
+from calshift.columns import Asked
+from calshift.engines import Batches
+from calshift.files import Pair, read_pair
+from calshift.folders import bytes_of, open_parts
+from calshift.readers import FileReader, in_one_order
+from calshift.runs import Checkpoint
+
+ENGINES = ("auto", "arrays", "batches", "spark")
+LARGE = 2**30  # bytes of files beyond which they are read in passes
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Both samples as the library takes them, and what options have to know of them."""
+
+    source: Any
+    target: Any
+    classes: tuple[Any, ...] | None
+    n_classes: int
+    one_column: bool
+    in_passes: bool = False
+
+    @property
+    def target_size(self) -> float:
+        """The size of the target sample."""
+        return float(self.target.facts.size if self.in_passes else self.target.size)
+
+    @staticmethod
+    def in_memory(pair: Pair) -> Opened:
+        """Rows that were read."""
+        rows = pair.source
+        return Opened(rows, pair.target, rows.classes, rows.n_classes, rows.p.ndim == 1)
+
+
+def open_samples(source: str, target: str, asked: Asked, options: dict[str, Any]) -> Opened:
+    """As --engine says, or as the files' size and --checkpoint do."""
+    engine = options["engine"]
+    if engine == "auto":
+        large = options["checkpoint"] is not None or bytes_of([source, target]) > LARGE
+        engine = "batches" if large else "arrays"
+    if engine == "spark":
+        return _on_spark(source, target, asked)
+    if engine == "batches":
+        return _in_passes(source, target, asked, options["jobs"])
+    return Opened.in_memory(read_pair(source, target, asked))
+
+
+def _in_passes(source: str, target: str, asked: Asked, jobs: int) -> Opened:
+    before = FileReader(open_parts(source, "source", replace(asked, labelled=True)))
+    after = FileReader(open_parts(target, "target", replace(asked, labelled=False)))
+    before, after = in_one_order(before, after)
+    jobs = checked_whole(jobs, "--jobs", 1)
+    one, two = Batches(before, jobs=jobs), Batches(after, jobs=jobs)
+    return Opened(one, two, before.classes, before.n_classes, not before.shape, True)
+
+
+def _on_spark(source: str, target: str, asked: Asked) -> Opened:
+    from calshift.spark_tables import open_spark  # late: only who asks for it needs Spark
+
+    said: dict[str, Any] = {"label": asked.label, "columns": asked.columns, "logits": asked.logits}
+    before = open_spark(source, labelled=True, **said)
+    after = open_spark(target, labelled=False, classes=before.classes, **said)
+    facts = before.facts
+    return Opened(before, after, facts.classes, facts.n_classes, facts.one_column, True)
+
+
+@contextmanager
+def kept_until_written(path: str | None) -> Iterator[Any]:
+    """The checkpoint of a command, which goes when all is written; Ctrl-C says how to go on."""
+    if path is None:
+        yield None
+        return
+    checkpoint = Checkpoint(path)
+    try:
+        yield checkpoint
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(_how_to_go_on(path, stop)) from stop
+    checkpoint.close()
+
+
+def _how_to_go_on(path: str, stop: KeyboardInterrupt) -> str:
+    if notes := getattr(stop, "__notes__", None):
+        return f"stopped; {notes[0]}"
+    if Path(path).exists():
+        return f"stopped; the same command goes on from {path}"
+    return "stopped; nothing was summed up yet"

@@ -1,0 +1,190 @@
+"""Samples read in passes give the answers of the same rows in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import calshift
+from calshift import InvalidInput
+from calshift.simulate import BetaSimulation
+from calshift.weights import METHODS
+from tests.engines.samples import P_SOURCE, P_TARGET, Y_SOURCE, cut, folder_of, source_batches
+from tests.prediction_files import NAMES, named, table, write
+
+pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+
+SCORES, FRAUD = BetaSimulation().source(1500, rng=3)
+SCORES_NOW = BetaSimulation().target(1300, rng=4)[0]
+SAMPLES = {
+    "classes": (P_SOURCE, Y_SOURCE, P_TARGET),
+    "scores": (SCORES, FRAUD, SCORES_NOW),
+    "float32": (P_SOURCE.astype(np.float32), Y_SOURCE, P_TARGET.astype(np.float32)),
+}
+
+
+def streamed(p_source, y_source, p_target, **more):
+    source = zip(cut(p_source), cut(y_source), strict=True)
+    return calshift.scan(list(source), **more), calshift.scan(cut(p_target), **more)
+
+
+def close(a, b):
+    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("method", METHODS)
+def test_class_weights(sample, method):
+    whole = calshift.label_shift_weights(*SAMPLES[sample], method=method)
+    source, target = streamed(*SAMPLES[sample])
+    found = calshift.label_shift_weights(source, None, target, method=method)
+    close(found.values, whole.values)
+    close(found.standard_error, whole.standard_error)
+    assert found.warnings == whole.warnings
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_the_test_of_label_shift(sample):
+    whole = calshift.check_label_shift(*SAMPLES[sample])
+    source, target = streamed(*SAMPLES[sample])
+    found = calshift.check_label_shift(source, None, target)
+    assert (found.p_value, found.df) == (whole.p_value, whole.df)
+    close(found.statistic, whole.statistic)
+    close(found.residuals, whole.residuals)
+
+
+OPTIONS = [
+    {}, {"norm": 1}, {"norm": 3, "interval": None}, {"bins": 10}, {"bins": 10, "binning": "width"},
+    {"bins": [0.2, 0.5, 0.9]}, {"estimator": "plugin"}, {"estimator": "paper", "interval": None},
+    {"weights": "bbse"}, {"stratified": True}, {"kind": "top-label"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("asked", OPTIONS, ids=str)
+def test_the_error_on_the_target(sample, asked):
+    if asked.get("kind") == "top-label" and sample == "scores":
+        asked = {"kind": "binary"}
+    whole = calshift.target_calibration_error(*SAMPLES[sample], **asked)
+    source, target = streamed(*SAMPLES[sample], jobs=2)
+    found = calshift.target_calibration_error(source, None, target, **asked)
+    close(found.estimate, whole.estimate)
+    close(found.source.estimate, whole.source.estimate)
+    assert found.trusted == whole.trusted
+    if asked.get("interval", "influence") is not None:
+        close(found.confidence_interval(), whole.confidence_interval())
+        close(found.source.confidence_interval(), whole.source.confidence_interval())
+
+
+@pytest.mark.parametrize("asked", [{}, {"norm": 1}, {"bins": 7}], ids=str)
+def test_the_error_with_labels(asked):
+    whole = calshift.calibration_error(P_SOURCE, Y_SOURCE, **asked)
+    found = calshift.calibration_error(calshift.scan(source_batches(90)), **asked)
+    close(found.estimate, whole.estimate)
+    close(found.confidence_interval(), whole.confidence_interval())
+
+
+def test_one_sample_may_be_in_memory():
+    whole = calshift.target_calibration_error(*SAMPLES["classes"])
+    source, target = streamed(*SAMPLES["classes"])
+    for one, y, other in ((source, None, P_TARGET), (P_SOURCE, Y_SOURCE, target)):
+        close(calshift.target_calibration_error(one, y, other).estimate, whole.estimate)
+
+
+@pytest.mark.parametrize(
+    ("asked", "what"),
+    [({"interval": "bootstrap"}, "bootstrap"), ({"kernel": "triweight", "interval": None}, "kern")],
+)
+def test_what_needs_all_rows_at_once_says_so(asked, what):
+    source, target = streamed(*SAMPLES["classes"])
+    with pytest.raises(InvalidInput, match=f"{what}.*needs all rows at once"):
+        calshift.target_calibration_error(source, None, target, **asked)
+
+
+# --- paths in the place of arrays
+
+
+def test_paths_are_opened_and_their_classes_matched_by_name(tmp_path):
+    source = folder_of(tmp_path / "source", P_SOURCE, Y_SOURCE)
+    order = [2, 0, 1]
+    turned = table(P_TARGET[:, order], named(np.zeros(1300, int)), [NAMES[k] for k in order])
+    target = write(tmp_path / "target.csv", turned)
+    whole = calshift.target_calibration_error(*SAMPLES["classes"])
+    for one, other in (
+        (source, target),
+        (tmp_path / "source", tmp_path / "target.csv"),
+        (calshift.scan(source), calshift.scan(target, labelled=False)),
+        (calshift.scan(source), target),
+    ):
+        found = calshift.target_calibration_error(one, None, other)
+        close(found.estimate, whole.estimate)
+        close(found.class_weights.values, whole.class_weights.values)
+        assert found.classes == NAMES
+    labelled = calshift.calibration_error(source)
+    close(labelled.estimate, calshift.calibration_error(P_SOURCE, Y_SOURCE).estimate)
+
+
+def test_names_of_the_target_s_classes_serve_labels_of_the_source(tmp_path):
+    source = write(tmp_path / "s.jsonl", {"p": P_SOURCE.tolist(), "label": named(Y_SOURCE)})
+    target = write(tmp_path / "t.csv", table(P_TARGET))
+    found = calshift.label_shift_weights(source, None, target)
+    close(found.values, calshift.label_shift_weights(P_SOURCE, Y_SOURCE, P_TARGET).values)
+    assert found.classes == NAMES
+
+
+def test_classes_that_do_not_match_are_named(tmp_path):
+    source = write(tmp_path / "s.csv", table(P_SOURCE, named(Y_SOURCE)))
+    target = write(tmp_path / "t.csv", table(P_TARGET, names=("ant", "bee", "yak")))
+    with pytest.raises(InvalidInput, match=r"only .*s\.csv has 'cow'; only .*t\.csv has 'yak'"):
+        calshift.label_shift_weights(source, None, target)
+    with pytest.raises(InvalidInput, match="y_source must be None when p_source is a path"):
+        calshift.label_shift_weights(source, Y_SOURCE, target)
+    with pytest.raises(InvalidInput, match="y_source must be None when p_source was scanned"):
+        calshift.label_shift_weights(calshift.scan(source), Y_SOURCE, target)
+    with pytest.raises(InvalidInput, match="y_source must be given: p_source has no labels"):
+        calshift.label_shift_weights(calshift.scan(source, labelled=False), None, P_TARGET)
+
+
+def test_sums_of_scanned_samples_add_up(tmp_path):
+    source, target = streamed(*SAMPLES["classes"])
+    edges = calshift.bin_edges(target, bins=[0.2, 0.5, 0.9])
+    sums = calshift.accumulate(source, None, target, edges=edges)
+    path = write(tmp_path / "t.csv", table(P_TARGET))
+    assert calshift.accumulate(p_target=path, edges=edges).size_target == 1300
+    whole = calshift.accumulate(P_SOURCE, Y_SOURCE, P_TARGET, edges=edges)
+    close(sums.source, whole.source)
+    close(sums.target, whole.target)
+
+
+# --- progress
+
+
+@pytest.mark.parametrize("where", ["scan", "call"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        calshift.label_shift_weights,
+        calshift.check_label_shift,
+        calshift.target_calibration_error,
+        lambda source, y, target, **more: calshift.calibration_error(source, **more),
+    ],
+)
+def test_progress_is_told_row_by_row_of_every_pass(ask, where):
+    told: list[tuple[int, int]] = []
+
+    def progress(done, total):
+        told.append((done, total))
+
+    given = {"progress": progress}
+    source, target = streamed(*SAMPLES["classes"], **(given if where == "scan" else {}))
+    ask(source, None, target, **(given if where == "call" else {}))
+    assert told[:4] == [(400, 0), (800, 0), (1200, 0), (1500, 0)]
+    assert (1500, 1500) in told
+    later = [one for one in told if one[1]]
+    assert {total for _, total in later} <= {1300, 1500}
+    assert all(done in (400, 800, 1200, total) for done, total in later)
+
+
+def test_progress_must_be_callable():
+    with pytest.raises(InvalidInput, match="progress must be callable"):
+        calshift.check_label_shift(P_SOURCE, Y_SOURCE, P_TARGET, progress=3)

@@ -1,0 +1,61 @@
+"""The grid of cells: ordered, symmetric, the same in both precisions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calshift.grid import ANGLE, CELLS, CENTRE, STEPS, cell_of, lowest_score
+
+SPECIAL = [0.0, 5e-324, 2.0**-60, 2.0**-40, 2.0**-39, 0.25, 0.5, 0.75, 1 - 2.0**-53, 1.0]
+
+
+def spread_scores(kind: str) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    near = 10 ** rng.uniform(-15, 0, 20_000)
+    return np.concatenate([rng.random(20_000), near, 1 - near, SPECIAL]).astype(kind)
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_cells_are_ordered_and_begin_where_they_say(kind):
+    f = spread_scores(kind)
+    cell = cell_of(f)
+    assert cell.min() >= 0
+    assert cell.max() < CELLS
+    assert (np.diff(cell[np.argsort(f, kind="stable")]) >= 0).all()
+    low = lowest_score(np.arange(CELLS))
+    assert (np.diff(low) > 0).all()
+    np.testing.assert_array_equal(np.searchsorted(low, f.astype(float), side="right") - 1, cell)
+
+
+def test_a_score_has_one_cell_in_both_precisions():
+    f = spread_scores("f4")
+    np.testing.assert_array_equal(cell_of(f), cell_of(f.astype(float)))
+
+
+@given(st.integers(-(2**30), 2**30).map(lambda k: k / 2**31 + 0.5))  # 1 - f is exact for these
+def test_the_grid_is_symmetric(f):
+    both = cell_of(np.array([f, 1 - f]))
+    assert both.sum() == 2 * CENTRE
+
+
+def test_an_octave_has_so_many_cells_and_the_half_one_of_its_own():
+    edges = cell_of(np.array([0.125, 0.25, 0.5, np.nextafter(0.5, 1), 0.75, 0.875]))
+    assert edges[1] - edges[0] == edges[2] - edges[1] == STEPS
+    assert edges[2] == CENTRE
+    assert edges[3] == CENTRE + 1
+    assert edges[5] - edges[4] == STEPS
+
+
+def test_a_score_just_above_one_is_in_the_last_cell():
+    top = np.array([1.0, 1 + 1e-6], dtype=np.float32)
+    assert cell_of(top).tolist() == [CELLS - 1, CELLS - 1]
+
+
+def test_angles_lie_within_their_cells():
+    low = np.arcsin(np.sqrt(lowest_score(np.arange(CELLS))))
+    assert (np.diff(ANGLE) > 0).all()
+    assert (low - 1e-12 <= ANGLE).all()
+    assert (ANGLE[:-1] <= low[1:] + 1e-12).all()

@@ -1,0 +1,95 @@
+"""Compiled loops make the sums of the numpy kernels."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import calshift
+from calshift import fast
+
+numba = pytest.importorskip("numba", reason="the compiled loops need numba: calshift[fast]")
+
+
+@pytest.fixture
+def switch(monkeypatch):
+    """Compiled loops on or off; as they were afterwards."""
+
+    def turn(on: bool) -> None:
+        monkeypatch.setenv(fast.SWITCH, "1" if on else "0")
+        fast.loops.cache_clear()
+        assert (fast.loops() is not None) == on
+
+    yield turn
+    monkeypatch.undo()
+    fast.loops.cache_clear()
+
+
+def sample(n: int, K: int, kind: str, seed: int, weighed: bool) -> calshift.Predictions:
+    rng = np.random.default_rng([n, K, seed])
+    z = 2 * rng.normal(size=(n, K))
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    y = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    p = p**1.4
+    p = (p / p.sum(axis=1, keepdims=True)).astype(kind)
+    weight = rng.uniform(0.3, 3, n) if weighed else None
+    return calshift.Predictions(p, y, sample_weight=weight)
+
+
+def numbers(result) -> list[float]:
+    ends = result.confidence_interval(0.9)
+    own = [] if result.per_class is None else [*result.per_class, *result.class_law.second]
+    return [result.estimate, result.standard_error, *ends, *own, result.merged_bins]
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize(
+    ("n", "m", "K", "kind"),
+    [(300, 500, 2, "f8"), (2000, 900, 5, "f4"), (700, 800, 70, "f4"), (40, 30, 3, "f8")],
+)
+def test_the_same_numbers_with_and_without(switch, n, m, K, kind, weighed):
+    source, target = sample(n, K, kind, 0, weighed), sample(m, K, kind, 1, weighed)
+    w = np.random.default_rng(K).uniform(0.7, 1.3, K)
+    w[0] = 0.0 if K > 3 else w[0]
+    w /= np.average(w[source.y], weights=source.sample_weight)
+    found = []
+    for on in (False, True):
+        switch(on)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            shifted = calshift.target_calibration_error(
+                source, None, target.unlabelled(), weights=w, check=False
+            )
+            labelled = calshift.calibration_error(source)
+            top = calshift.calibration_error(source, kind="top-label")
+        found.append([x for r in (shifted, labelled, top) for x in numbers(r)])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-15)
+
+
+def test_few_distinct_scores_and_one_alone(switch):
+    f = np.array([0.2, 0.2, 0.7, 0.7, 0.7, 0.2, 0.7, 0.2])
+    y = np.array([0, 1, 1, 0, 1, 0, 1, 0])
+    found = []
+    for on in (False, True):
+        switch(on)
+        several = calshift.calibration_error(f, y)
+        alone = calshift.calibration_error(np.full(8, 0.4), y)
+        found.append([*numbers(several), *numbers(alone)])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-15)
+
+
+def test_edges_are_the_same(switch):
+    p = sample(4000, 6, "f4", 2, False)
+    edges = []
+    for on in (False, True):
+        switch(on)
+        edges.append(calshift.bin_edges(p))
+    assert edges[0] == edges[1]
+
+
+def test_going_without_is_a_matter_of_one_variable(switch):
+    switch(False)
+    assert fast.loops() is None
