@@ -76,17 +76,6 @@ def sum_source(
 
 
 @compiled
-def _add_times(x: np.ndarray, size: float, row: np.ndarray) -> None:
-    """x += size row; the usual length is told to the compiler, which then does without a loop."""
-    if len(row) == USUAL:
-        for d in range(USUAL):
-            x[d] += size * row[d]
-    else:
-        for d in range(len(row)):
-            x[d] += size * row[d]
-
-
-@compiled
 def move_source(
     score: np.ndarray,
     truth: np.ndarray,
@@ -127,7 +116,14 @@ def move_source(
             squares += move * move * (once * part)
             moved[i] += move
             if D and squared * fits[k, b, 3] > threshold:
-                _add_times(x[i], pulled / np.sqrt(slack), sketch[k, b])
+                size = pulled / np.sqrt(slack)
+                if D == USUAL:  # a length that the compiler knows: it does without a loop
+                    to, row = x[i], sketch[k, b]
+                    for d in range(USUAL):
+                        to[d] += size * row[d]
+                else:
+                    for d in range(D):
+                        x[i, d] += size * sketch[k, b, d]
         variance[k] += squares
 
 

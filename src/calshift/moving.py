@@ -355,7 +355,8 @@ class SourceMoves:
             )  # fmt: skip
         out = Tally(noise=noise, tilt=tilt, **squared.tally())
         if not moves.alone:
-            out["whole"] = x.T @ (x * batch.squared_frequency[:, None])
+            weighed = batch.sample_weight is not None
+            out["whole"] = x.T @ (x * batch.squared_frequency[:, None] if weighed else x)
         return out
 
     def _parts(self, batch: Predictions, phi: np.ndarray) -> list[Part]:

@@ -122,8 +122,8 @@ def in_one_order(before: FileReader, after: FileReader) -> tuple[FileReader, Fil
     """Both with the classes in the order of the first, matched by name; names serve both."""
     with in_python():
         parts = matched(before.parts, after.parts)
-    if parts is not after.parts:
-        after = FileReader(parts, before.given, after.batch_rows)
+        if parts is not after.parts or (after.given is None and before.given is not None):
+            after = FileReader(parts, before.given, after.batch_rows)
     if before.classes is None and after.classes is not None:
         before = FileReader(before.parts, after.classes, before.batch_rows)
     return before, after

@@ -23,7 +23,7 @@ from calshift.moving import Signs, SourceMoves, TargetMoves, TargetNoise
 from calshift.results import AbsoluteLaw, Law, RowMoves, SquareLaw
 from calshift.sums import Tally
 
-SMALL_SHARE = 0.01  # of the mean, below which what a row adds to S is left out of the sketch
+SMALL_SHARE = 0.1  # of the mean, below which what a row adds to S is left out of the sketch
 
 
 @dataclass(frozen=True)

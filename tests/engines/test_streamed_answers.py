@@ -132,6 +132,15 @@ def test_names_of_the_target_s_classes_serve_labels_of_the_source(tmp_path):
     assert found.classes == NAMES
 
 
+def test_names_given_to_the_source_put_the_target_in_order(tmp_path):
+    source = write(tmp_path / "s.jsonl", {"p": P_SOURCE.tolist(), "label": named(Y_SOURCE)})
+    order = [2, 0, 1]
+    turned = table(P_TARGET[:, order], names=[NAMES[k] for k in order])
+    target = write(tmp_path / "t.csv", turned)
+    found = calshift.label_shift_weights(calshift.scan(source, classes=NAMES), None, target)
+    close(found.values, calshift.label_shift_weights(P_SOURCE, Y_SOURCE, P_TARGET).values)
+
+
 def test_classes_that_do_not_match_are_named(tmp_path):
     source = write(tmp_path / "s.csv", table(P_SOURCE, named(Y_SOURCE)))
     target = write(tmp_path / "t.csv", table(P_TARGET, names=("ant", "bee", "yak")))
