@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from calshift.checks import checked_whole
 from calshift.columns import Asked
 from calshift.engines import Batches
 from calshift.files import Pair, read_pair
 from calshift.folders import bytes_of, open_parts
+from calshift.predictions import joined_rows
 from calshift.readers import FileReader, in_one_order
 from calshift.runs import Checkpoint
 
@@ -56,10 +59,29 @@ def open_samples(source: str, target: str, asked: Asked, options: dict[str, Any]
     return Opened.in_memory(read_pair(source, target, asked))
 
 
-def _in_passes(source: str, target: str, asked: Asked, jobs: int) -> Opened:
-    before = FileReader(open_parts(source, "source", replace(asked, labelled=True)))
+def open_windows(source: str, target: str, asked: Asked) -> tuple[Opened, np.ndarray | None]:
+    """Source, target and its times; of a large target a window is held at a time."""
+    if bytes_of([target]) <= LARGE:
+        pair = read_pair(source, target, asked)
+        return Opened.in_memory(pair), pair.time
+    before, after = _readers(source, target, asked)
+    times = [file.times() for file in after.parts.files] if asked.time is not None else None
+    rows = joined_rows(list(before.batches(0)))  # every window asks for all of them
+    opened = Opened(
+        rows, Batches(after), before.classes, before.n_classes, not before.shape, in_passes=True
+    )
+    return opened, None if times is None else np.concatenate(times)
+
+
+def _readers(source: str, target: str, asked: Asked) -> tuple[FileReader, FileReader]:
+    labelled = replace(asked, labelled=True, time=None)
+    before = FileReader(open_parts(source, "source", labelled))
     after = FileReader(open_parts(target, "target", replace(asked, labelled=False)))
-    before, after = in_one_order(before, after)
+    return in_one_order(before, after)
+
+
+def _in_passes(source: str, target: str, asked: Asked, jobs: int) -> Opened:
+    before, after = _readers(source, target, asked)
     jobs = checked_whole(jobs, "--jobs", 1)
     one, two = Batches(before, jobs=jobs), Batches(after, jobs=jobs)
     return Opened(one, two, before.classes, before.n_classes, not before.shape, True)

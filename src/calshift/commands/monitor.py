@@ -20,9 +20,8 @@ from calshift.arguments import (
 )
 from calshift.bars import progress_bar
 from calshift.errors import InvalidInput
-from calshift.files import read_pair
 from calshift.monitoring import monitor as monitored
-from calshift.openings import Opened
+from calshift.openings import open_windows
 from calshift.outputs import check_outputs, put, quietly, say
 from calshift.report import as_json, check_drawable, monitoring_dict, write_figure
 from calshift.verdicts import GATES
@@ -62,11 +61,11 @@ def monitor(source: str, target: str, **options: Any) -> int:
     if options["plot"] is not None:
         check_drawable(options["plot"])
     gate = asked_gate(options)
-    pair = read_pair(source, target, asked_columns(options, options["time"]))
-    asked = estimate_arguments(options, Opened.in_memory(pair))
+    opened, times = open_windows(source, target, asked_columns(options, options["time"]))
+    asked = estimate_arguments(options, opened)
     with quietly(), progress_bar("windows") as told:
         found = monitored(
-            pair.source, None, pair.target, pair.time, window=options["window"],
+            opened.source, None, opened.target, times, window=options["window"],
             rows=options["rows"], progress=told, **asked,
         )  # fmt: skip
     report = monitoring_dict(
