@@ -22,6 +22,8 @@ MOST_STEPS = 200
 DOMINATED = 1e-3  # by which zbar_y falls short of prior_y for a class without a share
 STRENGTHS = np.array([100, 30, 10, 3, 1, 0.3, 0.1])  # rows a class that a prior may be worth
 LENGTHS = 0.5 ** np.arange(12)  # of a Newton step that are tried
+RIDGE = 1e-9  # of a Newton step: rounding must not walk where predictions cannot tell classes apart
+LEAST_MIXED = 1e-140  # of a row, so that squares of z stay finite where a step makes it impossible
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class Derivatives:
 
     def __call__(self, batch: Predictions) -> Sums:
         mixed = batch.p @ self.v
-        z = batch.p * (1 / np.maximum(mixed, 1e-300))[:, None]
+        z = batch.p * (1 / np.maximum(mixed, LEAST_MIXED))[:, None]
         f = batch.frequency
         weighed = z if batch.sample_weight is None else z * f[:, None]
         return Sums((batch.size, float(f @ _log(mixed)), f @ z, z.T @ weighed))
@@ -195,13 +197,12 @@ def _newton_point(
     v: np.ndarray, curvature: np.ndarray, z: np.ndarray, prior: np.ndarray
 ) -> np.ndarray:
     """The v >= 0 where the quadratic model is largest: least v'Av / 2 - (2 zbar - prior)'v."""
-    A = curvature + 1e-12 * np.trace(curvature) / len(v) * np.eye(len(v))
-    pull = A @ v + z - prior
-    free = np.linalg.solve(A, pull)
+    A = curvature + RIDGE * np.trace(curvature) / len(v) * np.eye(len(v))
+    free = v + np.linalg.solve(A, z - prior)
     if free.min() >= 0:
         return np.asarray(free)
     R = np.linalg.cholesky(A).T
-    return non_negative(R, np.linalg.solve(R.T, pull))
+    return non_negative(R, np.linalg.solve(R.T, A @ v + z - prior))
 
 
 def _farthest_up(

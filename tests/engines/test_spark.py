@@ -152,9 +152,9 @@ def test_logits_become_probabilities(written):
 
 def test_finished_passes_are_kept(written, tmp_path):
     table, place = written({"p": P, "y": Y}), tmp_path / "run.npz"
-    first = calshift.scan_spark(table, journal=Journal(place, "a run"))
+    first = calshift.scan_spark(table).running(Journal(place, "a run"), None, "source")
     facts = first.facts
-    again = calshift.scan_spark(table, journal=Journal(place, "a run"))
+    again = calshift.scan_spark(table).running(Journal(place, "a run"), None, "source")
     again.frame = None  # nothing is read
     assert again.facts == facts
     assert again.parts == 4
