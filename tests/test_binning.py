@@ -140,3 +140,11 @@ def test_joined_bins_are_counted_and_nothing_is_lost():
         estimator="plugin",
     )  # fmt: skip
     assert plugin.estimate == pytest.approx(4 / 6 * residual[0] ** 2 + 2 / 6 * residual[1] ** 2)
+
+
+def test_edges_within_the_last_cell_of_the_grid():
+    """Scores next to 1 in double precision, as softmax gives them, are told apart by edges."""
+    p = np.repeat([0.3, 1 - 1e-13, 1.0], [20, 10, 10])
+    y = [0, 1] * 10 + [0] * 10 + [1] * 10
+    found = calshift.calibration_error(p, y, bins=[0.5, 1 - 5e-14], estimator="plugin")
+    np.testing.assert_allclose(found.estimate, (20 * 0.2**2 + 10 * 1 + 10 * 0) / 40, rtol=1e-9)

@@ -59,7 +59,7 @@ def test_no_more_than_a_window_and_a_batch_is_held(rows, monkeypatch):
 
 def test_times_that_go_back_are_refused(rows):
     p, y, q, time = rows
-    with pytest.raises(calshift.InvalidInput, match="sort its rows by time"):
+    with pytest.raises(calshift.InvalidInput, match="sort them by time"):
         calshift.monitor(p, y, batches(q, 100), time[::-1], window="1d")
 
 

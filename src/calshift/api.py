@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings as python_warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from calshift.checks import (
 from calshift.comparison import difference
 from calshift.curves import curves_of
 from calshift.engine import Engine
-from calshift.errors import InvalidInput, UnreliableWeights
+from calshift.errors import InvalidInput, NoRows, UnreliableWeights
 from calshift.estimation import Estimation
 from calshift.estimators import from_statistics, shifted_square
 from calshift.events import binned_events, events_of
@@ -600,13 +601,15 @@ def accumulate(
         raise InvalidInput(msg)
     statistics = ShiftStatistics.zero(edges)
     if p_source is not None and not _is_empty(p_source):
-        source = as_source(p_source, y_source)
-        _check_classes(source.facts, edges, "p_source")
-        statistics += source.total(source_kernel(edges))
+        with suppress(NoRows):
+            source = as_source(p_source, y_source)
+            _check_classes(source.facts, edges, "p_source")
+            statistics += source.total(source_kernel(edges))
     if p_target is not None and not _is_empty(p_target):
-        target = as_engine(p_target, labelled=False, name_p="p_target")
-        _check_classes(target.facts, edges, "p_target")
-        statistics += target.total(target_kernel(edges))
+        with suppress(NoRows):
+            target = as_engine(p_target, labelled=False, name_p="p_target")
+            _check_classes(target.facts, edges, "p_target")
+            statistics += target.total(target_kernel(edges))
     return statistics
 
 

@@ -15,6 +15,8 @@ from calshift.values import coded_labels, different_labels
 ROWS = 2**19  # of the column of labels at a time
 MOST_LABELS = 1_000_000  # different ones; a column with more holds something else
 
+UNKNOWN = np.iinfo(np.intp).min  # the code of a label that was not there; others are checked
+
 Place = tuple[str, int]  # file and row
 
 
@@ -27,8 +29,8 @@ class LabelCodes:
     def __call__(self, column: Any, name: str, file: str, start: int) -> np.ndarray:
         """(rows,) codes; a label that was not there when they were made is an error."""
         texts, index = different_labels(column, name, file, start)
-        codes = np.array([self.codes.get(text, -1) for text in texts], dtype=np.intp)[index]
-        if len(codes) and codes.min() < 0:
+        codes = np.array([self.codes.get(text, UNKNOWN) for text in texts], dtype=np.intp)[index]
+        if len(codes) and codes.min() == UNKNOWN:
             row = int(np.argmin(codes))
             what = f"label {texts[int(index[row])]!r} in row {start + row}"
             msg = f"{file}, column {name!r}: {what} was not there before: the file changed"

@@ -15,7 +15,10 @@ def difference(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Differen
             msg = f"{name} must be a CalibrationErrorResult; got {type(one)!r}"
             raise InvalidInput(msg)
         if one.moves is None:
-            msg = f'{name} must have been made with interval="influence" (norm 1 or 2, with bins)'
+            msg = (
+                f'{name} must have been made with interval="influence" (norm 1 or 2, with bins) '
+                "of rows in memory: what is read in passes does not keep how each row moved it"
+            )
             raise InvalidInput(msg)
     for name in ("kind", "norm", "estimator"):
         one, other = getattr(a, name), getattr(b, name)

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from calshift.errors import InvalidInput
 
 LONGEST = 300
+HEADER = "An error occurred while calling"  # a method of Java, which tells nothing
+REASON = r"\[[A-Z][A-Z0-9_.]+\] .*"  # as Spark numbers its errors; it names the file
 LACKING = r"ModuleNotFoundError: No module named '([\w.]+)'"
 RAISED = r"^([\w.]+(?:Error|Exception|Input)): (.*)$"
 OFTEN = r"failed \d+ times, most recent failure: .*?: (?:[\w.$]+: )?(.*)"
@@ -38,5 +40,13 @@ def _in_a_line(text: str, table: str) -> Exception:
     if often := re.search(OFTEN, text):
         first = f"a task failed again and again: {often[1]}"
     else:
-        first = next((line for line in text.splitlines() if line.strip()), "it does not say why")
+        first = _first_reason(text)
     return InvalidInput(f"{table}: Spark gave up; {first.strip()[:LONGEST]}")
+
+
+def _first_reason(text: str) -> str:
+    """What Spark gives as the reason, or else the first line that says something."""
+    if reason := re.search(REASON, text):
+        return reason[0]
+    lines = (line.strip(" :") for line in text.splitlines())
+    return next((line for line in lines if line and HEADER not in line), "it does not say why")

@@ -123,9 +123,7 @@ def _steps(batch: Predictions, steps: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _surest(batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
     """The predicted class of each row, the first of equals, and its probability."""
+    predicted = batch.predicted
     if batch.p.ndim == 1:
-        low = 1 - batch.p
-        predicted = batch.p > low
-        return predicted.astype(np.intp), np.where(predicted, batch.p, low)
-    predicted = batch.p.argmax(axis=1)
+        return predicted, np.where(predicted, batch.p, 1 - batch.p)
     return predicted, batch.p[np.arange(len(batch)), predicted]

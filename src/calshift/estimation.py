@@ -162,7 +162,10 @@ def _fitted(
         by_label = source.total(
             LabelSums(bins.edges, places, fits, weighting.values, weighting.seen)
         )
-    moves = Moves(bins.edges, fits, weighting, places, target is None, counts, by_label["excess"])
+    moves = Moves(
+        bins.edges, fits, weighting, places, target is None, counts, by_label["excess"],
+        rows=max(source.facts.rows, source.facts.size),
+    )  # fmt: skip
     debias = options.estimator == "debiased"
     found = assessed(moves, source, target, options.norm, debias, interval, by_label["signed"])
     return Estimation(

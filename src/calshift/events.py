@@ -57,7 +57,7 @@ class Events:
     def stratum(self, predictions: Predictions) -> np.ndarray:
         """(n,) the stratum of each labelled row."""
         if self.kind == "top-label":
-            hit = predictions.matrix.argmax(axis=1) == predictions.labels
+            hit = predictions.predicted == predictions.labels
             return np.asarray(predictions.labels + self.n_classes * hit)
         return predictions.labels
 

@@ -22,6 +22,7 @@ class Facts(Frozen):
     rows : how many; size : the sum of their frequency weights, which are squared in square
     single : rows that are one score, the probability of class 1 of two
     light : rows that count less than one
+    double : rows in double precision
     predicted : (K,) sum of the predictions
     class_counts, class_squares : (K,) size and square of each class; empty without labels
     """
@@ -32,6 +33,7 @@ class Facts(Frozen):
     size: float
     square: float
     light: int
+    double: int
     predicted: np.ndarray
     class_counts: np.ndarray
     class_squares: np.ndarray
@@ -78,6 +80,7 @@ def counted(batch: Predictions) -> Tally:
         size=batch.size,
         square=float(square.sum()),
         light=int(np.count_nonzero(f < 1)),
+        double=len(batch) if batch.p.dtype == np.float64 else 0,
         predicted=_predicted(batch),
         class_counts=np.bincount(batch.labels, f, K) if labelled else nothing,
         class_squares=np.bincount(batch.labels, square, K) if labelled else nothing,

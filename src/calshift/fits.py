@@ -31,6 +31,7 @@ EIGENVALUE_FLOOR = 0.5  # of A relative to M: where the source is this thin, shr
 SMALLEST_GAP = 0.1  # 1 - l: a row that carries a bin alone says nothing of its noise
 FEW_ROWS, PARTS = 5.0, 4  # rows below which a part of the scores is thin, parts of an event
 SINGULAR = 1e-12  # of the largest eigenvalue
+ROUNDING = 1e-10  # of a mean residual, below which its sign is chance
 
 
 @dataclass(frozen=True)
@@ -282,6 +283,11 @@ def _turned_inverse(A: np.ndarray, M: np.ndarray) -> np.ndarray:
     basis = whiten @ turn
     floored = basis / np.maximum(ratio, EIGENVALUE_FLOOR)[:, None, :]
     return np.asarray(floored @ basis.transpose(0, 2, 1))
+
+
+def sign(values: np.ndarray) -> np.ndarray:
+    """-1, 0 or 1; what rounding leaves of a residual of 0 has no sign."""
+    return np.asarray(np.sign(values) * (np.abs(values) > ROUNDING))
 
 
 def resting_on_few(fits: Fits) -> tuple[float, float]:

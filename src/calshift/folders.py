@@ -5,9 +5,11 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -88,23 +90,47 @@ def open_parts(data: Any, role: str, asked: Asked) -> Parts:
 
 
 def paths_of(data: Any) -> list[Path]:
-    """The files behind a path, a pattern, a folder, or a list of these; sorted but for a list."""
+    """The files behind a path, a pattern, a folder, or a list of these, each once.
+
+    Sorted but for a list.
+    """
     if isinstance(data, list | tuple):
         if not data:
             msg = "data must name at least one file; the list is empty"
             raise InvalidInput(msg)
-        return [path for one in data for path in paths_of(one)]
+        return _once([path for one in data for path in paths_of(one)])
     path = Path(data)
     if os.path.isdir(path):
         return _in_folder(path)
     if os.path.exists(path) or not glob.has_magic(str(data)):
         return [path]
-    found = [Path(name) for name in sorted(glob.glob(str(data), recursive=True))]
-    found = [one for one in found if not one.name.startswith(HIDDEN)]
-    if not found:
-        msg = f"{data}: no file fits this pattern; check the path"
+    return _fitting(str(data))
+
+
+def _fitting(pattern: str) -> list[Path]:
+    """Files that fit a pattern, and those in folders that do."""
+    hidden = re.compile(rf"(^|[/\\])[{''.join(HIDDEN)}]")
+    start = len(_plain_start(pattern))  # what is written out may begin as it likes
+    names = [name for name in sorted(glob.glob(pattern, recursive=True)) if name]
+    shown = [Path(name) for name in names if not hidden.search(name[start:])]
+    below = [(one, [one] if one.is_file() else _below(one)) for one in shown]
+    files = _once([file for _, inside in below for file in inside])
+    known = [file for file in files if ending_of(file) in FORMATS]
+    if not files:
+        msg = f"{pattern}: no file fits this pattern; check the path"
         raise InvalidInput(msg)
-    return [file for one in found for file in ([one] if one.is_file() else _in_folder(one))]
+    return known or files
+
+
+def _plain_start(pattern: str) -> str:
+    """The folders of a pattern before its first star."""
+    parts = re.split(r"(?<=[/\\])", pattern)
+    plain = list(takewhile(lambda part: not glob.has_magic(part), parts))
+    return "".join(plain)
+
+
+def _once(paths: list[Path]) -> list[Path]:
+    return list({os.path.abspath(path): path for path in reversed(paths)}.values())[::-1]
 
 
 def bytes_of(data: Any) -> int:
@@ -162,15 +188,25 @@ def _only(path: str | Path, names: Sequence[str]) -> list[str]:
 
 def _in_folder(folder: Path) -> list[Path]:
     """All files of known endings, sorted by name."""
-    inside = (path for path in folder.rglob("*") if path.is_file())
-    found = sorted(
-        (path.relative_to(folder).parts, path) for path in inside if ending_of(path) in FORMATS
-    )
-    shown = [path for parts, path in found if not any(one.startswith(HIDDEN) for one in parts)]
-    if not shown:
+    found = _below(folder)
+    if not found:
         msg = f"{folder} is a folder without a file to read ({', '.join(FORMATS)})"
         raise InvalidInput(msg)
-    return shown
+    return found
+
+
+def _below(folder: Path, above: frozenset[str] = frozenset()) -> list[Path]:
+    """The same, perhaps none; links are followed, but for those that lead back up."""
+    here, found = os.path.realpath(folder), []
+    for name in sorted(os.listdir(folder)) if here not in above else []:
+        path = folder / name
+        if name.startswith(HIDDEN):
+            continue
+        if os.path.isdir(path):
+            found += _below(path, above | {here})
+        elif ending_of(path) in FORMATS:  # a link to nothing too: that it is missing is told
+            found.append(path)
+    return found
 
 
 def _written(data: Any) -> str:

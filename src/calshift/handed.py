@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from calshift.checks import check_same_names, checked_classes, is_number
@@ -28,8 +29,6 @@ class Wanted:
 class HandedReader:
     """Batches from ``source()``, which gives the same ones each time it is asked."""
 
-    mark = ""  # they come from outside: that they are the same only the user knows
-
     def __init__(
         self, source: Callable[[], Iterable[Any]], wanted: Wanted, batch_rows: int | None
     ) -> None:
@@ -37,6 +36,11 @@ class HandedReader:
         self.wanted = wanted
         self.batch_rows = batch_rows
         self.names: list[Any] = [] if wanted.classes is None else [wanted.classes]
+
+    @property
+    def mark(self) -> str:
+        """How they are read; that they are the same only the user knows."""
+        return f"{self.wanted} {self.batch_rows}"
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
@@ -85,6 +89,9 @@ def read_batch(batch: Any, wanted: Wanted) -> Predictions | None:
     """One batch, checked; None if it has no rows."""
     if isinstance(batch, Predictions):
         return _known(batch, wanted)
+    if isinstance(batch, str | Path):
+        msg = f"it is a path, {str(batch)!r}: pass a list of paths, and no arrays among them"
+        raise InvalidInput(msg)
     if isinstance(batch, list) and batch and is_number(batch[0]):
         msg = "a list of numbers may be a row or a batch of scores: pass an array"
         raise InvalidInput(msg)
@@ -95,12 +102,15 @@ def read_batch(batch: Any, wanted: Wanted) -> Predictions | None:
     p, columns = to_numpy(p, "p")
     if weight is not None:
         weight = to_numpy(weight, "sample_weight")[0]
-    if (p.ndim and len(p) == 0) or (weight is not None and weight.size and not weight.any()):
+    if p.ndim and len(p) == 0:
         return None
     p = from_logits(p) if wanted.logits and p.ndim in (1, 2) else p
     y = None if wanted.labelled is False else y
     classes = wanted.classes if wanted.classes is not None else columns
-    return named_predictions(p, y, classes, "p", "y", sample_weight=weight)
+    if weight is None or weight.shape != p.shape[:1] or weight.any():
+        return named_predictions(p, y, classes, "p", "y", sample_weight=weight)
+    named_predictions(p, y, classes, "p", "y")  # none of these rows counts, and still they must fit
+    return None
 
 
 def _known(batch: Predictions, wanted: Wanted) -> Predictions | None:

@@ -151,11 +151,11 @@ def covariances(
     sum_i psi_i psi_i' / n^2 + the target's share / m, with psi_i = base phi_i + w phi_i(base). A
     row of weight below 1 counts by its square; ``sizes``: n, and what the target is worth in rows.
     """
-    base, w = solution.base, solution.weights
+    base, w, influence = solution.base, solution.weights, solution.influence
 
-    def kernel(batch: Predictions) -> Sums:
-        phi = solution.influence.source(batch)
-        psi = base * phi + w * solution.influence.base(batch)
+    def kernel(batch: Predictions) -> Sums:  # it travels, and the solution's engine cannot
+        phi = influence.source(batch)
+        psi = base * phi + w * influence.base(batch)
         root = np.sqrt(batch.squared_frequency)[:, None]
         psi *= root
         phi *= root

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,12 @@ class Journal:
         return False, self.now[2], self.now[3]
 
     def note(self, batches: int, total: Any) -> None:
-        """So many batches of this pass are in the sum."""
+        """So many batches of this pass are in the sum; that they cannot be saved ends no run."""
         self.now = (*self.now[:2], batches, total)
         if self.path is not None and time.monotonic() - self.saved > EVERY:
-            self.save()
+            self.saved = time.monotonic()
+            with suppress(InvalidInput):
+                self.save()
 
     def end(self, total: Any, what: str = "") -> None:
         """The pass is complete."""

@@ -134,7 +134,10 @@ def _windows(target: Engine, parts: list[np.ndarray]) -> Iterator[Predictions]:
     if any((np.diff(part) != 1).any() for part in parts) or any(
         later[0] < earlier[-1] for earlier, later in pairwise(parts)
     ):
-        msg = "time must not go back where p_target was scanned: sort its rows by time"
+        msg = (
+            "the target's times must not go back where its rows are read batch by batch: sort them "
+            "by time, or read them into memory"
+        )
         raise InvalidInput(msg)
     return _streamed(target, [(int(part[0]), int(part[-1]) + 1) for part in parts])
 

@@ -38,6 +38,7 @@ class Moves:
     labelled : whether the source stands for the target too
     counts : what each class of the source is worth in rows if that was fixed by design, else None
     by_label : (E, R, S) X' e by label of the classes seen; None if the weights are given
+    rows : of the source, or its size if that is more
     """
 
     edges: BinEdges
@@ -47,6 +48,7 @@ class Moves:
     labelled: bool
     counts: np.ndarray | None = None
     by_label: np.ndarray | None = None
+    rows: float = 0.0
 
     @cached_property
     def by_weight(self) -> np.ndarray:
@@ -65,7 +67,7 @@ class Moves:
     def exact(self) -> bool:
         """Whether S of all events together is kept whole, not sketched."""
         coordinates = float(self.fits.layout.count.sum())
-        return self.weighting.sizes[0] * coordinates**2 <= EXACT_WORK
+        return self.rows * coordinates**2 <= EXACT_WORK
 
     @cached_property
     def alone(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from calshift.fast import loops, or_empty
-from calshift.fits import SMALLEST_GAP, Fits
+from calshift.fits import SMALLEST_GAP, Fits, sign
 from calshift.moves import Moves
 from calshift.predictions import Predictions
 from calshift.sums import Tally
@@ -45,7 +45,7 @@ class Signs:
     def of(fits: Fits, signed: np.ndarray | None, counts: np.ndarray) -> Signs:
         """From the fits; ``signed`` (E, S) has u sign(g) by label, if weights were estimated."""
         mass = float(fits.sums.mass[0].sum())
-        mean = (fits.sums.pull * np.sign(fits.value)).sum(axis=1) / mass
+        mean = (fits.sums.pull * sign(fits.value)).sum(axis=1) / mass
         if signed is None:
             return Signs(mean, mass, np.zeros((0, len(mean))))
         return Signs(mean, mass, (signed - np.outer(mean, counts)).T / mass)
@@ -296,10 +296,10 @@ class Absolute(Moved):
     def add(self, rows: Moving) -> None:
         """Some more events; u sign(g) varies with |g| too: labelled rows need no more."""
         here, inner, signs = rows.rows.tile.events, rows.rows, self.signs
-        without = np.sign(rows.fitted - (1 - rows.slack) / rows.slack * rows.excess)
+        without = sign(rows.fitted - (1 - rows.slack) / rows.slack * rows.excess)
         counted = inner.weight * self.batch.frequency
         self.least[here] = (inner.residual * without) @ counted / signs.mass
-        moved = inner.residual * np.sign(rows.fitted) - signs.mean[here, None]
+        moved = inner.residual * sign(rows.fitted) - signs.mean[here, None]
         moved *= inner.weight / signs.mass
         if self.phi.shape[1]:
             moved += signs.by_weight[:, here].T @ self.phi.T

@@ -13,6 +13,7 @@ import numpy as np
 from calshift.checks import checked_whole
 from calshift.columns import Asked
 from calshift.engines import Batches
+from calshift.errors import InvalidInput
 from calshift.files import Pair, read_pair
 from calshift.folders import bytes_of, open_parts
 from calshift.predictions import joined_rows
@@ -67,9 +68,7 @@ def open_windows(source: str, target: str, asked: Asked) -> tuple[Opened, np.nda
     before, after = _readers(source, target, asked)
     times = [file.times() for file in after.parts.files] if asked.time is not None else None
     rows = joined_rows(list(before.batches(0)))  # every window asks for all of them
-    opened = Opened(
-        rows, Batches(after), before.classes, before.n_classes, not before.shape, in_passes=True
-    )
+    opened = Opened(rows, Batches(after), before.classes, before.n_classes, not before.shape)
     return opened, None if times is None else np.concatenate(times)
 
 
@@ -108,6 +107,11 @@ def kept_until_written(path: str | None) -> Iterator[Any]:
         yield checkpoint
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(_how_to_go_on(path, stop)) from stop
+    except InvalidInput as problem:
+        if not checkpoint.failure:
+            raise
+        msg = f"{problem}; nor are the sums kept: {checkpoint.failure}"
+        raise InvalidInput(msg) from problem
     checkpoint.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from calshift.facts import Facts
 from calshift.predictions import Predictions, as_predictions
 from calshift.readers import FileReader, in_one_order
 from calshift.runs import Run
-from calshift.scanning import scan
+from calshift.scanning import is_files, scan
 
 
 def as_engine(
@@ -36,7 +35,7 @@ def as_engine(
 
 def _opened(p: Any, y: Any, labelled: bool, name_p: str, name_y: str) -> Engine:
     """The sample, before any pass over its rows."""
-    if not is_engine(p) and not isinstance(p, str | Path):
+    if not is_engine(p) and not is_files(p):
         return Arrays(as_predictions(p, y, labelled=labelled, name_p=name_p, name_y=name_y))
     if y is not None:
         what = "was scanned" if is_engine(p) else "is a path"

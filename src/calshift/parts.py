@@ -134,7 +134,7 @@ def named(path: str | Path, columns: Columns | None = None) -> Iterator[None]:
         msg = str(problem) if str(path) in str(problem) else f"{path}: {problem}"
         if columns is not None and "sums to" in msg and len(columns.probabilities) > 1:
             msg += f"; read were {listed(columns.probabilities)}: pick others with --columns"
-        raise InvalidInput(msg) from problem
+        raise type(problem)(msg) from problem
 
 
 def _taken(values: tuple[Any, ...], order: tuple[int, ...]) -> tuple[Any, ...]:

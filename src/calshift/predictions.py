@@ -19,6 +19,8 @@ from calshift.conversion import to_numpy
 from calshift.errors import InvalidInput
 from calshift.frozen import Frozen
 
+PART_CELLS = 2**20  # probabilities that may be copied at once
+
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Predictions(Frozen):
@@ -163,6 +165,17 @@ class Predictions(Frozen):
         read._freeze()
         return read
 
+    @property
+    def predicted(self) -> np.ndarray:
+        """(n,) the class of largest probability; in parts, since numpy copies frozen rows."""
+        if self.p.ndim == 1:
+            return np.asarray(self.p > 0.5, dtype=np.intp)
+        step = max(1, PART_CELLS // self.n_classes)
+        found = np.empty(len(self), np.intp)
+        for start in range(0, len(self), step):
+            self.p[start : start + step].argmax(axis=1, out=found[start : start + step])
+        return found
+
     def unlabelled(self) -> Predictions:
         """The same rows without their labels."""
         other = object.__new__(Predictions)
@@ -186,6 +199,10 @@ class Predictions(Frozen):
         other = self.mended(p)
         other.__dict__.update(classes=None)
         return other
+
+    def in_double(self) -> Predictions:
+        """The same rows in double precision."""
+        return self if self.p.dtype == np.float64 else self.mended(self.p.astype(np.float64))
 
     def mended(self, p: np.ndarray) -> Predictions:
         """The same rows with other probabilities of the same classes."""

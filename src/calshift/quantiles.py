@@ -25,7 +25,7 @@ def order_statistics(engine: Engine, events: Events, bins: int) -> list[np.ndarr
     size = engine.facts.size
     ranks = edge_ranks(size, bins)
     ranks = np.append(0.0, ranks[ranks < size])
-    double = bool(engine.total(_doubles))
+    double = engine.facts.double > 0
     search = Search.everywhere(events.count, ranks)
     left = 64 if double else 32
     while left:
@@ -115,8 +115,3 @@ class DigitCount:
         weight = None if batch.sample_weight is None else batch.sample_weight[inside]
         counts = np.bincount(cell, weight, len(known) * 2**self.step)
         return counts.astype(float).reshape(len(known), -1)
-
-
-def _doubles(batch: Predictions) -> int:
-    """Kernel: rows in double precision."""
-    return len(batch) if batch.p.dtype == np.float64 else 0

@@ -12,7 +12,7 @@ import numpy as np
 
 from calshift.checks import checked_classes
 from calshift.coding import LabelCodes, label_codes
-from calshift.errors import InvalidInput
+from calshift.errors import InvalidInput, NoRows
 from calshift.folders import Parts, in_order, matched
 from calshift.parts import Rows, both_named, named
 from calshift.predictions import Predictions, named_predictions
@@ -63,7 +63,7 @@ class FileReader:
                 for batch in file.form.batches(file.columns.probabilities, [], 1):
                     return file.probabilities_of(batch, 0).shape[1:]
         msg = f"{self.parts.path} has columns but no row"
-        raise InvalidInput(msg)
+        raise NoRows(msg)
 
     @property
     def rows(self) -> int:
@@ -138,4 +138,4 @@ def in_python() -> Iterator[None]:
         message = str(problem)
         for typed, passed in IN_PYTHON.items():
             message = message.replace(typed, passed)
-        raise InvalidInput(message) from problem
+        raise type(problem)(message) from problem

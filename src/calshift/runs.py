@@ -29,6 +29,7 @@ class Checkpoint:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.journal: Journal | None = None
+        self.failure = ""  # why the sums could not be written
 
     def close(self) -> None:
         """Nothing is left to do: the file goes."""
@@ -92,6 +93,8 @@ class Run:
         except InvalidInput as failure:  # neither hides the answer nor why there is none
             if problem is not None:
                 problem.add_note(str(failure))
+            elif isinstance(self.checkpoint, Checkpoint):
+                self.checkpoint.failure = str(failure)
 
     def _opened(self, engines: tuple[Engine, ...]) -> Journal:
         if not any(hasattr(engine, "running") for engine in engines):

@@ -119,8 +119,7 @@ def _of_batches(data: Any, wanted: Wanted, rows: int | None) -> HandedReader | S
         )
         raise InvalidInput(msg)
     if isinstance(data, Iterator):
-        once = HandedReader(lambda: data, wanted, rows)
-        return Spool(once.batches(0), rows)
+        return Spool(HandedReader(lambda: data, wanted, rows))
     return HandedReader(lambda: data, wanted, rows)
 
 

@@ -105,14 +105,15 @@ def _scanned(frame: Any, table: str, asked: Asked, classes: Sequence[Any] | None
     kinds = _kinds(frame, table)
     lists = [name for name, kind in kinds.items() if _is_list(kind)]
     columns = find_columns(list(kinds), lists, asked, table)
-    needed, label = columns.probabilities, columns.label
-    single = len(needed) == 1 and needed[0] not in lists
+    label, first = columns.label, columns.probabilities[0]
+    single = len(columns.probabilities) == 1 and first not in lists
     found, order = in_order(both_named(columns.classes, single), classes, table, single)
     rows = TableRows(table, columns, found, asked.logits, order)
     if label is not None:
         rows = replace(rows, codes=_codes(frame, label, kinds, found, table))
-        needed = (*needed, label)
-    return Spark(frame.select(*(_column(name, kinds[name]) for name in needed)), rows)
+    # dots and quotes of a name mean something to Spark: columns travel by their numbers
+    read = (_column(name, kinds[name]).alias(f"c{k}") for k, name in enumerate(rows.read))
+    return Spark(frame.select(*read), rows)
 
 
 def _kinds(frame: Any, table: str) -> dict[str, Any]:
@@ -143,7 +144,7 @@ def _column(name: str, kind: Any) -> Any:
         return found
     from pyspark.ml.functions import vector_to_array
 
-    return vector_to_array(found).alias(name)
+    return vector_to_array(found)
 
 
 def _codes(

@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 
 from calshift.errors import InvalidInput
-from calshift.predictions import Predictions
+from calshift.handed import HandedReader
+from calshift.predictions import Predictions, joined_rows
 from calshift.readers import rows_for
 
 
 class Spool:
     """Checked batches in a folder of npy files, which goes away with the reader."""
 
-    mark = ""
-
-    def __init__(self, batches: Iterable[Predictions], batch_rows: int | None = None) -> None:
+    def __init__(self, reader: HandedReader) -> None:
+        self.mark = reader.mark
         self.folder = Path(tempfile.mkdtemp(prefix="calshift-"))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.classes: tuple[Any, ...] | None = None
         self.count = 0
-        for batch in _gathered(batches, batch_rows):
+        for batch in _gathered(reader.batches(0), reader.batch_rows):
             self._keep(batch)
 
     def batches(self, skip: int) -> Iterator[Predictions]:
@@ -68,20 +68,7 @@ def _gathered(batches: Iterable[Predictions], batch_rows: int | None) -> Iterato
         waiting.append(batch)
         rows += len(batch)
         if rows >= (batch_rows or rows_for(batch.n_classes)):
-            yield _joined(waiting)
+            yield joined_rows(waiting)
             waiting, rows = [], 0
     if waiting:
-        yield _joined(waiting)
-
-
-def _joined(batches: list[Predictions]) -> Predictions:
-    first = batches[0]
-    if len(batches) == 1:
-        return first
-    weighted = any(batch.sample_weight is not None for batch in batches)
-    return Predictions.trusted(
-        np.concatenate([batch.p for batch in batches]),
-        None if first.y is None else np.concatenate([batch.labels for batch in batches]),
-        first.classes,
-        np.concatenate([batch.frequency for batch in batches]) if weighted else None,
-    )
+        yield joined_rows(waiting)

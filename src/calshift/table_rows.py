@@ -39,13 +39,22 @@ class TableRows:
     codes: LabelCodes | None = None
 
     @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that are read, in order."""
+        label = self.columns.label
+        return (*self.columns.probabilities, *([] if label is None else [label]))
+
+    @property
     def mark(self) -> str:
         """By which the same reading is recognised; codes follow from the labels."""
         return repr((self.table, self.columns, self.classes, self.logits, self.order))
 
     def __call__(self, columns: dict[str, Any], place: str, start: int) -> Predictions:
-        """Checked rows; ``place``, and ``start`` rows before them there, are for messages."""
-        label = self.columns.label
+        """Checked rows; ``place``, and ``start`` rows before them there, are for messages.
+
+        Columns come in the order of `read`, by whatever names they travel.
+        """
+        label, columns = self.columns.label, dict(zip(self.read, columns.values(), strict=True))
         with in_python(), named(place, self.columns):
             p = self._probabilities(columns, place, start)
             y = None

@@ -9,7 +9,7 @@ import numpy as np
 
 from calshift.binning import BinEdges
 from calshift.fast import loops, or_empty
-from calshift.fits import Fits
+from calshift.fits import Fits, sign
 from calshift.predictions import Predictions
 from calshift.sums import Tally
 from calshift.tiles import Places, Tile, tiles, true_event, turned_tiles
@@ -143,6 +143,6 @@ class LabelSums:
             columns = slice(first * layout.width, (first + E) * layout.width)
             excess[rows.tile.events] = (X[:, columns].T @ by).reshape(E, layout.width, S)
             label = code + (np.arange(E) * S)[:, None]
-            turned = (rows.residual * np.sign(at) * f).ravel()
+            turned = (rows.residual * sign(at) * f).ravel()
             signed[rows.tile.events] = np.bincount(label.ravel(), turned, E * S).reshape(E, S)
         return Tally(excess=excess, signed=signed)

@@ -118,7 +118,8 @@ class Places:
     def _made(self, events: range) -> np.ndarray:
         table = np.zeros((len(events), CELLS), dtype=np.int16 if self.width < 2**15 else np.int64)
         for row, k in zip(table, events, strict=True):
-            np.add.at(row, np.minimum(self._edge_cells[k] + 1, CELLS - 1), 1)
+            after = self._edge_cells[k] + 1
+            np.add.at(row, after[after < CELLS], 1)
         return np.cumsum(table, axis=1, out=table)
 
     def _above(self, kind: np.dtype) -> np.ndarray:

@@ -37,11 +37,21 @@ def _numbers_from_arrow(column: Any, name: str, file: str, start: int) -> np.nda
             f"as in row {start}: {shown!r}"
         )
         raise InvalidInput(msg)
+    return _as_numpy(column)
+
+
+def _as_numpy(column: Any) -> np.ndarray:
+    """An arrow column; `to_numpy` would import pandas, and lose a Ctrl-C on the way."""
+    import pyarrow.types as kinds
+
+    number = kinds.is_floating(column.type) or kinds.is_integer(column.type)
+    if number and not column.null_count:
+        return np.asarray(np.from_dlpack(column))
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def _rectangle(column: Any, name: str, file: str, start: int) -> np.ndarray:
-    lengths = column.value_lengths().to_numpy(zero_copy_only=False)
+    lengths = _as_numpy(column.value_lengths())
     if len(lengths) and (lengths != lengths[0]).any():
         row = int(np.argmax(lengths != lengths[0]))
         msg = (
@@ -55,6 +65,9 @@ def _rectangle(column: Any, name: str, file: str, start: int) -> np.ndarray:
 def _reshaped(column: Any, width: int, name: str, file: str, start: int) -> np.ndarray:
     """(rows, width) of the numbers in lists."""
     inside = column.flatten()
+    if _is_nested(inside.type):
+        msg = f"{file}: lists in column {name!r} must hold numbers; they hold {inside.type}"
+        raise InvalidInput(msg)
     _check_whole(inside, name, file, start, max(width, 1))
     return _numbers_from_arrow(inside, name, file, start).reshape(len(column), width)
 
@@ -97,7 +110,7 @@ def _coded(column: Any, name: str, file: str, start: int) -> tuple[list[str], np
         raise InvalidInput(msg)
     coded = column.dictionary_encode()
     names = [str(value) for value in coded.dictionary.to_pylist()]
-    return names, np.asarray(coded.indices.to_numpy(zero_copy_only=False))
+    return names, _as_numpy(coded.indices)
 
 
 def _is_nested(kind: Any) -> bool:

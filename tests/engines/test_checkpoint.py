@@ -224,6 +224,24 @@ def test_one_sample_may_be_in_memory_and_is_recognised(tmp_path):
     np.testing.assert_array_equal(found.values, whole.values)
 
 
+@pytest.mark.parametrize("other", [{"batch_rows": 50}, {"classes": ["a", "b", "c"]}], ids=str)
+@pytest.mark.parametrize("once", [False, True])
+def test_batches_read_another_way_are_refused(other, once, tmp_path):
+    path = tmp_path / "run.npz"
+    batches = cut(P_TARGET, 300)
+
+    def stop(done, rows):
+        if rows:
+            raise KeyboardInterrupt
+
+    scanned = calshift.scan(iter(batches) if once else batches, batch_rows=100)
+    with pytest.raises(KeyboardInterrupt):
+        calshift.label_shift_weights(P_SOURCE, Y_SOURCE, scanned, progress=stop, checkpoint=path)
+    again = calshift.scan(iter(batches) if once else batches, **{"batch_rows": 100, **other})
+    with pytest.raises(InvalidInput, match="another run"):
+        calshift.label_shift_weights(P_SOURCE, Y_SOURCE, again, checkpoint=path)
+
+
 def test_rows_in_memory_need_no_checkpoint(tmp_path):
     for ask in (calshift.label_shift_weights, calshift.target_calibration_error):
         with pytest.raises(InvalidInput, match="checkpoint needs scanned data"):

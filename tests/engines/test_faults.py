@@ -175,10 +175,18 @@ def test_a_report_that_cannot_be_written_leaves_the_sums(folders, tmp_path):
     assert (tmp_path / "page.html").exists()
 
 
-def test_a_full_disk_under_the_checkpoint(folders, tmp_path):
+@pytest.mark.parametrize("reported", [False, True])
+def test_a_full_disk_under_the_checkpoint(reported, folders, tmp_path):
+    """The run goes on; only if its answer is lost too, it tells that the sums are."""
     code = "import calshift.journal\ncalshift.journal.EVERY = 0.0\n" + LIMITED.format(size=2000)
-    done = run(code, "check", *folders, "--checkpoint", "run.npz", cwd=tmp_path)
-    check_one_line(done, "run.npz")
+    report = ["--report", "page.html"] if reported else []
+    done = run(code, "check", *folders, "--checkpoint", "run.npz", *report, cwd=tmp_path)
+    if reported:
+        check_one_line(done, "page.html")
+        assert "nor are the sums kept: run.npz cannot be written (File too large)" in done.stderr
+    else:
+        assert done.returncode in (0, 3)
+        assert done.stderr == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source", "target"]
 
 

@@ -218,3 +218,15 @@ def test_threads_add_up_in_the_order_of_the_batches(jobs):
 
     engine = calshift.scan(source_batches(50), jobs=jobs)
     assert engine.total(kernel)["seen"] == P_SOURCE[::50, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("batch", "message"),
+    [
+        ((P_SOURCE[:9] * 5, Y_SOURCE[:9], np.zeros(9)), "must be probabilities"),
+        ((P_SOURCE[:9], Y_SOURCE[:9], np.zeros(8)), "sample_weight"),
+    ],
+)
+def test_rows_that_do_not_count_are_checked_too(batch, message):
+    with pytest.raises(InvalidInput, match=message):
+        _ = calshift.scan([batch, (P_SOURCE, Y_SOURCE)]).facts

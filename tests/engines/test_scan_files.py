@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -204,3 +206,48 @@ def test_a_file_that_changes_between_two_passes_is_an_error(tmp_path):
     os.utime(f"{folder}/part-1.parquet", (1, 1))
     with pytest.raises(InvalidInput, match=r"part-1.parquet changed while it was read"):
         engine.total(len)
+
+
+def rows_in(pattern) -> int:
+    return calshift.scan(pattern, labelled=False).facts.rows
+
+
+def test_a_file_counts_once_however_it_is_named(tmp_path):
+    folder = folder_of(tmp_path / "t", P_TARGET)
+    below = tmp_path / "t" / "more"
+    below.mkdir()
+    (below / "empty").mkdir()
+    for path in (f"{folder}/**", [folder, f"{folder}/part-0.parquet"], [folder, folder]):
+        assert rows_in(path) == len(P_TARGET)
+    assert rows_in(f"{folder}/**/*.parquet") == len(P_TARGET)
+
+
+def test_what_other_programs_hide_is_left_out_of_patterns(tmp_path):
+    folder = folder_of(tmp_path / "_t", P_TARGET)
+    hidden = tmp_path / "_t" / "_temporary"
+    hidden.mkdir()
+    write(hidden / "x.parquet", table(P_TARGET[:50]))
+    (tmp_path / "_t" / "README.txt").write_text("about these files")
+    for path in (f"{folder}/**/*.parquet", f"{folder}/*", folder):
+        assert rows_in(path) == len(P_TARGET)
+    with pytest.raises(InvalidInput, match="its ending must be one of"):
+        rows_in(f"{folder}/*.txt")
+
+
+def test_links_are_followed_and_broken_ones_named(tmp_path):
+    folder_of(tmp_path / "t", P_TARGET)
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "inner").symlink_to(tmp_path / "t")
+    (tmp_path / "t" / "up").symlink_to(tmp_path / "d")
+    assert rows_in(str(tmp_path / "d")) == len(P_TARGET)
+    (tmp_path / "d" / "lost.parquet").symlink_to(tmp_path / "nowhere.parquet")
+    with pytest.raises(InvalidInput, match=r"lost\.parquet"):
+        rows_in(str(tmp_path / "d"))
+
+
+def test_reading_numbers_imports_no_pandas(tmp_path):
+    """Its import takes half a second, in which pyarrow loses a Ctrl-C."""
+    path = write(tmp_path / "t.parquet", table(P_TARGET))
+    code = f"import sys, calshift; calshift.scan({path!r}).facts; print('pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -135,6 +135,14 @@ def test_classes_are_taken_in_the_order_asked_for(written):
     assert calshift.scan_spark(turned).classes == NAMES[::-1]
 
 
+def test_names_may_have_dots_and_quotes(written):
+    names = ("a.1", "b`x", "c d")
+    table = written(by_class(P, names) | {"the.label": named(Y, names)})
+    sample = calshift.scan_spark(table, label="the.label")
+    assert sample.classes == names
+    assert same(sample.total(counted), Arrays(calshift.Predictions(P, Y)).total(counted), 1e-12)
+
+
 def test_vectors_of_sparks_own_classifiers_are_read(spark):
     from pyspark.ml.linalg import Vectors
 

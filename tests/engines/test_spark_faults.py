@@ -118,6 +118,14 @@ def spoiled(row: int, value: float) -> np.ndarray:
             r"frame, partition \d: column 'y' has no value in row 10: fill it or drop the row",
         ),
         ({"p": P[:0], "y": Y[:0]}, "frame has columns but no row"),
+        (
+            {"p": P, "y": ["-1", *map(str, Y[1:])]},
+            r"frame, partition \d, column 'y' must be labels 0\.\.2; row 0 is -1",
+        ),
+        (
+            {"p": [[row] for row in P.tolist()], "y": Y},
+            r"frame, partition \d: lists in column 'p' must hold numbers; they hold list",
+        ),
     ],
 )
 def test_wrong_rows_are_named_in_one_line(written, columns, said):
@@ -177,3 +185,15 @@ def test_tables_are_opened_by_path_and_by_name(spark, written, tmp_path):
         open_spark("no_table")
     with pytest.raises(InvalidInput, match=r"^/no/where: Spark gave up; \[PATH_NOT_FOUND"):
         open_spark("/no/where")
+
+
+def test_a_truncated_part_is_named(spark, written, tmp_path):
+    written({"p": P, "y": Y})
+    part = next(tmp_path.glob("*/002.parquet"))
+    part.write_bytes(part.read_bytes()[:-400])
+    sample = calshift.scan_spark(
+        spark.read.schema("p array<double>, y long").parquet(str(part.parent))
+    )
+    with pytest.raises(InvalidInput, match=r"002\.parquet") as caught:
+        _ = sample.facts
+    assert "\n" not in str(caught.value)

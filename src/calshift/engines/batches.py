@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from calshift.engine import Engine, Kernel, kernel_name
-from calshift.errors import InvalidInput
+from calshift.errors import InvalidInput, NoRows
 from calshift.facts import Facts, counted
 from calshift.journal import Journal
 from calshift.mapped import Mapped
@@ -68,7 +68,7 @@ class Batches:
             self.counts.update(self.total(counted) or {})
         if not self.counts:
             msg = "there must be at least one row; all batches are empty"
-            raise InvalidInput(msg)
+            raise NoRows(msg)
         return Facts(self.reader.classes, **self.counts)
 
     @property
@@ -123,10 +123,13 @@ class Batches:
                 yield waiting.popleft().result()
 
     def _read(self, skip: int) -> Iterator[Predictions]:
-        """The batches, counted; a source that changes between two passes is an error."""
+        """The batches, counted; a source that changes between two passes is an error.
+
+        Those of less precision than others are read in that of the others, as one array would be.
+        """
         rows, known = 0, int(self.counts.get("rows", 0))
         for batch in self.reader.batches(skip):
-            yield batch
+            yield batch.in_double() if self.counts.get("double") else batch
             rows += len(batch)
             if self.progress is not None:
                 self.progress(rows, known)

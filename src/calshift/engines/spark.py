@@ -12,7 +12,7 @@ import numpy as np
 
 from calshift.complaints import plainly
 from calshift.engine import Engine, Kernel, kernel_name
-from calshift.errors import InvalidInput
+from calshift.errors import InvalidInput, NoRows
 from calshift.facts import Facts, counted
 from calshift.journal import Journal
 from calshift.mapped import Mapped
@@ -68,7 +68,7 @@ class Spark:
             self.first.extend(self._pass(counted))
         if not self.first[1]:
             msg = f"{self.reading.table} has columns but no row"
-            raise InvalidInput(msg)
+            raise NoRows(msg)
         facts = Facts(self.classes, **self.first[0])
         if self.classes is not None and len(self.classes) != facts.n_classes:
             msg = (

@@ -39,7 +39,7 @@ class Predicted(Frozen):
         if self.soft:
             return p.astype(float, copy=False)
         hits = np.zeros(p.shape)
-        hits[np.arange(len(p)), p.argmax(axis=1)] = 1
+        hits[np.arange(len(p)), batch.predicted] = 1
         return hits
 
 
@@ -60,7 +60,7 @@ def _rows(source: Engine, target: Engine, K: int, soft: bool) -> tuple[Engine, E
 
 def _counted(engine: Engine, K: int, *, labelled: bool) -> Engine:
     def kernel(batch: Predictions) -> np.ndarray:
-        cell = batch.matrix.argmax(axis=1) * K + (batch.labels if labelled else 0)
+        cell = batch.predicted * K + (batch.labels if labelled else 0)
         return np.bincount(cell, batch.sample_weight, K * K).astype(float)
 
     counts = engine.total(kernel)

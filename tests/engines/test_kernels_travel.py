@@ -1,0 +1,56 @@
+"""Kernels are sent to executors: none may drag its engine, or rows, along."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import calshift
+from calshift.engines import Arrays
+from calshift.mapped import Mapped
+from calshift.weights import METHODS
+from tests.engines.samples import P_SOURCE, P_TARGET, Y_SOURCE
+
+ASKED = [{}, {"norm": 1}, {"kind": "top-label"}, {"stratified": True}, {"bins": 15}]
+MOST_BYTES = 2_000_000
+
+
+class Elsewhere:
+    """Rows to which kernels travel, and which cannot travel themselves."""
+
+    kept = None
+
+    def __init__(self, p, y=None):
+        self.rows = Arrays(calshift.Predictions(p, y))
+
+    @property
+    def facts(self):
+        return self.rows.facts
+
+    def total(self, kernel):
+        from pyspark import cloudpickle
+
+        sent = cloudpickle.dumps(kernel)
+        assert len(sent) < MOST_BYTES
+        return self.rows.total(pickle.loads(sent))
+
+    def mapped(self, function):
+        return Mapped(self, function)
+
+    def __reduce__(self):
+        msg = "an engine does not travel"
+        raise pickle.PicklingError(msg)
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+@pytest.mark.parametrize("method", METHODS)
+def test_kernels_travel_alone(method, asked):
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    asked = {"weights": method, **asked}
+    whole = calshift.target_calibration_error(P_SOURCE, Y_SOURCE, P_TARGET, **asked)
+    samples = Elsewhere(P_SOURCE, Y_SOURCE), None, Elsewhere(P_TARGET)
+    found = calshift.target_calibration_error(*samples, **asked)
+    assert found.estimate == pytest.approx(whole.estimate, rel=1e-9)
+    assert found.standard_error == pytest.approx(whole.standard_error, rel=1e-9)
