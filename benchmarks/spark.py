@@ -36,7 +36,7 @@ CASES = {
     "binary scores": (2, 4_000_000, False),
     "K = 10, lists": (10, 1_000_000, False),
     "K = 10, columns": (10, 1_000_000, True),
-    "K = 100, lists": (100, 100_000, False),
+    "K = 100, lists": (100, 500_000, False),
 }  # classes, rows, one column a class
 FILES = 8
 PARTITIONS = (2, 16, 64, 256)
