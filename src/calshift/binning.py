@@ -12,7 +12,7 @@ from calshift.checks import checked_whole, is_number
 from calshift.errors import InvalidInput
 from calshift.events import Events
 from calshift.frozen import Frozen
-from calshift.grid import ANGLE, CELLS, CENTRE, cell_of, lowest_score
+from calshift.grid import ANGLE, CELLS, CENTRE, LOWEST, cell_of
 
 FINE_BINS = 256  # of bins="auto" at most: hats on them stand for hats on the scores
 BINNINGS = ("mass", "width")
@@ -39,7 +39,7 @@ class BinEdges(Frozen):
     ) -> BinEdges:
         """Fine bins of all events, from the first cells of all bins but one."""
         ends = np.cumsum([len(cut) for cut in cuts])
-        inner = np.split(lowest_score(np.concatenate(cuts)), ends[:-1])
+        inner = np.split(LOWEST[np.concatenate(cuts)], ends[:-1])
         which = tuple(range(events.count))
         return BinEdges(events, which, tuple(inner), True, classes, tuple(cuts))
 

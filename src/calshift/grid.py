@@ -54,3 +54,4 @@ def _angles() -> np.ndarray:
 
 
 ANGLE = _angles()
+LOWEST = lowest_score(np.arange(CELLS))

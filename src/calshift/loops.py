@@ -85,7 +85,9 @@ def move_source(
     fits: np.ndarray,  # (E, B, 4) g, leverage, slope, energy
     plug: np.ndarray,
     own: float,  # 1 / m if the source stands for the target too, else 0
-    sketch: np.ndarray,  # (E, B, D)
+    turned: np.ndarray,  # (E, R, D) V in the directions of the sketch, on the knots
+    left: np.ndarray,  # (E, B) the knot at or before each bin, and the share of the next one
+    share: np.ndarray,
     threshold: float,
     least: float,  # of 1 - l
     noise: np.ndarray,  # (E, B), as is tilt
@@ -95,9 +97,15 @@ def move_source(
     x: np.ndarray,  # (n, D)
 ) -> None:
     """The noise of the fits, the moves of |a|^2, and S in some directions."""
-    D = sketch.shape[2]
+    D = turned.shape[2]
+    sketch = np.empty((left.shape[1] if D else 0, D))
     for k in range(len(score)):
         squares = 0.0
+        for b in range(len(sketch)):  # X V, an event at a time: it stays in the cache
+            at, far = left[k, b], share[k, b]
+            after = min(at + 1, turned.shape[1] - 1)
+            for d in range(D):
+                sketch[b, d] = (1.0 - far) * turned[k, at, d] + far * turned[k, after, d]
         for i in range(score.shape[1]):
             value = np.float64(score[k, i])
             b = table[k, _cell(value)]
@@ -118,12 +126,12 @@ def move_source(
             if D and squared * fits[k, b, 3] > threshold:
                 size = pulled / np.sqrt(slack)
                 if D == USUAL:  # a length that the compiler knows: it does without a loop
-                    to, row = x[i], sketch[k, b]
+                    to, row = x[i], sketch[b]
                     for d in range(USUAL):
                         to[d] += size * row[d]
                 else:
                     for d in range(D):
-                        x[i, d] += size * sketch[k, b, d]
+                        x[i, d] += size * sketch[b, d]
         variance[k] += squares
 
 
@@ -181,11 +189,11 @@ def cut_cells(
             sums[1, k, b] += score[k, cell]
             step, before = now, cell
         number[k] = b
-        b = 0
-        for cell in range(rows.shape[1]):
-            while b < number[k] and cell >= cuts[k, b]:
-                b += 1
-            table[k, cell] = b
+        start = 0
+        for b in range(number[k] + 1):
+            stop = cuts[k, b] if b < number[k] else rows.shape[1]
+            table[k, start:stop] = b
+            start = stop
 
 
 @compiled

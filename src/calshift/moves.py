@@ -89,10 +89,14 @@ class Moves:
         return self.fits.rooted(turn)
 
     @cached_property
+    def turned(self) -> np.ndarray:
+        """(E, R, D) V in these directions."""
+        return self.fits.times(self.directions)
+
+    @cached_property
     def sketch(self) -> np.ndarray:
         """(E B, D) X V in these directions."""
-        turned = self.fits.times(self.directions)
-        return np.asarray(self.fits.layout.design @ turned.reshape(-1, turned.shape[-1]))
+        return np.asarray(self.fits.layout.design @ self.turned.reshape(-1, self.turned.shape[-1]))
 
     @cached_property
     def sketch_by_weight(self) -> np.ndarray:

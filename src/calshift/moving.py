@@ -339,9 +339,9 @@ class SourceMoves:
         moves, fits, edges, n = self.moves, self.moves.fits, self.moves.edges, len(batch)
         squared = Moved("squared", batch, moves, self.kept)
         noise, tilt = np.zeros((2, *fits.value.shape))
-        sketch = moves.sketch if not moves.alone else np.zeros((fits.value.size, 0))
-        sketch = sketch.reshape(*fits.value.shape, -1)
-        x = np.zeros((n, sketch.shape[2]))
+        layout = fits.layout
+        turned = np.zeros((*fits.coefficients.shape, 0)) if moves.alone else moves.turned
+        x = np.zeros((n, turned.shape[2]))
         weight = moves.weighting.values[batch.labels]
         true = true_event(batch, edges.events, edges.which)
         own = 1 / moves.weighting.sizes[1] if moves.labelled else 0.0
@@ -349,8 +349,8 @@ class SourceMoves:
             here = tile.events
             compiled.move_source(
                 tile.score, true - tile.first, weight, or_empty(batch.sample_weight),
-                moves.places.table(here), fits.tables[here], fits.plug[here], own, sketch[here],
-                self.threshold, SMALLEST_GAP,
+                moves.places.table(here), fits.tables[here], fits.plug[here], own,
+                turned[here], layout.left[here], layout.share[here], self.threshold, SMALLEST_GAP,
                 noise[here], tilt[here], squared.variance[here], squared.sum, x,
             )  # fmt: skip
         out = Tally(noise=noise, tilt=tilt, **squared.tally())

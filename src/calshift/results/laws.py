@@ -60,43 +60,49 @@ class SquareLaw(Frozen):
 
         A plug-in below its expected noise counts as just that: luck, no proof of an error of 0.
         """
-        doubt, zero = 1 - level, np.zeros_like(self.plug)
+        agreement, doubt, zero = Agreement(self), 1 - level, np.zeros_like(self.plug)
         found = np.maximum(self.plug - self.bias, 0.0)
         far = np.asarray(self.plug + self.bias) + 1e-300
-        while (near := self._agreement(far) >= doubt).any():
+        while (near := agreement(far) >= doubt).any():
             far = np.where(near, 2 * far, far)
-        low = self._between(zero, found, doubt)
-        return np.where(self._agreement(zero) >= doubt, 0.0, low), self._between(far, found, doubt)
+        ends = np.stack([zero, far])
+        low, high = _crossing(lambda t: agreement(t) - doubt, ends, np.stack([found, found]))
+        return np.where(agreement(zero) >= doubt, 0.0, low), high
 
-    def _between(self, outside: np.ndarray, inside: np.ndarray, least: float) -> np.ndarray:
-        """Where on the way from outside the agreement reaches so much."""
-        return _crossing(lambda t: self._agreement(t) - least, outside, inside)
 
-    def _agreement(self, t: np.ndarray) -> np.ndarray:
-        """P(a plug-in as far from its mean as the one found, or farther | error t).
+class Agreement:
+    """P(a plug-in as far from its mean as the one found, or farther | error t).
 
-        Far on the scale of roots, on which the spread is nearly the same for all t. Nothing counts
-        as below the bias: so no plug-in is too low for a small t, and all doubt is about too high,
-        where the chi-square falls a little too fast.
-        """
-        least, root = np.sqrt(self.bias), np.sqrt(np.maximum(self.plug, self.bias))
-        other = 2 * np.sqrt(t + self.bias) - root  # as far from the mean, on the other side
-        low, high = np.minimum(root, other), np.maximum(root, other)
+    Far on the scale of roots, on which the spread is nearly the same for all t. Nothing counts as
+    below the bias: so no plug-in is too low for a small t, and all doubt is about too high, where
+    the chi-square falls a little too fast.
+    """
+
+    def __init__(self, law: SquareLaw) -> None:
+        from scipy.special import chndtr, ndtr  # late: importing calshift must be fast
+
+        self.chi_square, self.normal = chndtr, ndtr
+        variance, size = (law.first + law.second) / 4, law.plug + law.bias / 4
+        self.sure = (variance <= 0) | (size <= 0)  # no noise was found: the plug-in is the error
+        self.scale = np.where(self.sure, 1.0, variance) / np.where(self.sure, 1.0, size)  # kap
+        self.bias, self.df = law.bias, np.maximum(law.bias / self.scale, 1e-12)
+        self.least, self.root = np.sqrt(law.bias), np.sqrt(np.maximum(law.plug, law.bias))
+
+    def __call__(self, t: np.ndarray) -> np.ndarray:
+        other = 2 * np.sqrt(t + self.bias) - self.root  # as far from the mean, on the other side
+        low, high = np.minimum(self.root, other), np.maximum(self.root, other)
         too_low, too_high = self._below(low**2, t), 1 - self._below(high**2, t)
-        return np.asarray(np.where(low >= least, too_low + too_high, too_high / ONE_SIDED))
+        return np.asarray(np.where(low >= self.least, too_low + too_high, too_high / ONE_SIDED))
 
     def _below(self, plug: np.ndarray, t: np.ndarray) -> np.ndarray:
         """P(plug-in below that | error t)."""
-        from scipy.special import chndtr, ndtr  # late: importing calshift must be fast
-
-        variance, size = (self.first + self.second) / 4, self.plug + self.bias / 4
-        sure = (variance <= 0) | (size <= 0)  # no noise was found: the plug-in is the error
-        scale = np.where(sure, 1.0, variance) / np.where(sure, 1.0, size)
-        x, df, shift = plug / scale, self.bias / scale, t / scale
+        x, shift = plug / self.scale, t / self.scale
         far = shift > FAR
-        normal = ndtr((x - df - shift) / np.sqrt(2 * df + 4 * shift + 1e-300))
-        exact = chndtr(x, np.maximum(df, 1e-12), np.where(far, 0.0, shift))
-        return np.asarray(np.where(sure, (t <= plug) * 1.0, np.where(far, normal, exact)))
+        found = self.chi_square(x, self.df, np.where(far, 0.0, shift))
+        if far.any():
+            spread = np.sqrt(2 * self.df + 4 * shift + 1e-300)
+            found = np.where(far, self.normal((x - self.df - shift) / spread), found)
+        return np.asarray(np.where(self.sure, (t <= plug) * 1.0, found))
 
 
 @dataclass(frozen=True, eq=False)
