@@ -46,11 +46,14 @@ def reason(text: str) -> str:
     return "failed: " + lines[-1].replace("|", "/")[:70]
 
 
-def child(python: Path, script: str, case: str, n: int, K: int, most: int) -> dict[str, Measured]:
+def child(
+    python: Path, script: str, case: str, n: int, K: int, most: int, **settings: str
+) -> dict[str, Measured]:
     """What a script measures of a case, under the names it gives; one called "" if it fails."""
     print(f"{script} {case} {n:,} x {K}", file=sys.stderr, flush=True)
     command = [str(python), str(HERE / script), case, str(n), str(K), str(most)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **THREADS})
+    environment = {**os.environ, **THREADS, **settings}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode == -signal.SIGALRM:
         return {"": Measured(seconds=most, failed=f"> {most} s")}
     if done.returncode:
@@ -66,10 +69,10 @@ def ours(case: str, n: int, K: int, script: str = "speed_ours.py") -> Measured:
 
 
 def in_turns(
-    case: str, n: int, K: int, *names: str, script: str = "speed_ours.py"
+    case: str, n: int, K: int, *names: str, script: str = "speed_ours.py", **settings: str
 ) -> list[Measured]:
-    """Several things of one process."""
-    found = child(Path(sys.executable), script, case, n, K, PATIENCE)
+    """Several things of one process, with settings in its environment."""
+    found = child(Path(sys.executable), script, case, n, K, PATIENCE, **settings)
     return [found[name] if name in found else found[""] for name in names]
 
 

@@ -156,6 +156,39 @@ def move_target(
 
 
 @compiled
+def _cut(
+    rows: np.ndarray, score: np.ndarray, first: int, last: int, angle: np.ndarray, bins: int,
+    cuts: np.ndarray, sums: np.ndarray, table: np.ndarray,
+) -> int:  # fmt: skip
+    """The fine bins of one event, whose rows lie in the cells from first to last."""
+    total = 0.0
+    for cell in range(first, last + 1):
+        total += rows[cell]
+    span = angle[last] - angle[first] if last > first else 1.0
+    upto, before, step, b = 0.0, first, 0.0, 0
+    for cell in range(first, last + 1):
+        here = rows[cell]
+        if here == 0:
+            continue
+        upto += here
+        away = ((upto - here / 2) / total + (angle[cell] - angle[first]) / span) / 2 - 0.5
+        now = np.copysign(np.floor(np.abs(away) * (bins - 1) + 0.5), away)
+        if cell > first and now != step:
+            both = before + cell
+            cuts[b] = both // 2 + 1 - (both % 2 == 0 and both // 2 > CENTRE)
+            b += 1
+        sums[0, b] += here
+        sums[1, b] += score[cell]
+        step, before = now, cell
+    start = 0
+    for k in range(b + 1):
+        stop = cuts[k] if k < b else len(table)
+        table[start:stop] = k
+        start = stop
+    return b
+
+
+@compiled
 def cut_cells(
     rows: np.ndarray, score: np.ndarray, angle: np.ndarray, bins: int, cuts: np.ndarray,
     sums: np.ndarray, number: np.ndarray, table: np.ndarray,
@@ -166,34 +199,12 @@ def cut_cells(
     ``number`` (E,) is how many there are, ``table`` (E, CELLS).
     """
     for k in range(len(rows)):
-        total, first, last = 0.0, -1, -1
-        for cell in range(rows.shape[1]):
-            if rows[k, cell] > 0:
-                total += rows[k, cell]
-                first = cell if first < 0 else first
-                last = cell
-        span = angle[last] - angle[first] if last > first else 1.0
-        upto, before, step, b = 0.0, first, 0.0, 0
-        for cell in range(first, last + 1):
-            here = rows[k, cell]
-            if here == 0:
-                continue
-            upto += here
-            away = ((upto - here / 2) / total + (angle[cell] - angle[first]) / span) / 2 - 0.5
-            now = np.copysign(np.floor(np.abs(away) * (bins - 1) + 0.5), away)
-            if cell > first and now != step:
-                both = before + cell
-                cuts[k, b] = both // 2 + 1 - (both % 2 == 0 and both // 2 > CENTRE)
-                b += 1
-            sums[0, k, b] += here
-            sums[1, k, b] += score[k, cell]
-            step, before = now, cell
-        number[k] = b
-        start = 0
-        for b in range(number[k] + 1):
-            stop = cuts[k, b] if b < number[k] else rows.shape[1]
-            table[k, start:stop] = b
-            start = stop
+        first, last = 0, rows.shape[1] - 1
+        while rows[k, first] == 0:
+            first += 1
+        while rows[k, last] == 0:
+            last -= 1
+        number[k] = _cut(rows[k], score[k], first, last, angle, bins, cuts[k], sums[:, k], table[k])
 
 
 @compiled
@@ -202,13 +213,19 @@ def lay(
     sums: np.ndarray, number: np.ndarray, table: np.ndarray,
 ) -> None:  # fmt: skip
     """`count` and `cut_cells` in one, for all rows at once: event by event on the same counts."""
-    rows, total = np.zeros((1, len(angle))), np.zeros((1, len(angle)))
+    rows, total = np.zeros(len(angle)), np.zeros(len(angle))
     for k in range(len(score)):
-        rows[:] = 0.0
-        total[:] = 0.0
-        here = slice(k, k + 1)
-        count(score[here], f, rows, total)
-        cut_cells(rows, total, angle, bins, cuts[here], sums[:, here], number[here], table[here])
+        first, last = len(angle), -1
+        for i in range(score.shape[1]):
+            value = np.float64(score[k, i])
+            cell = _cell(value)
+            once = f[i] if len(f) else 1.0
+            rows[cell] += once
+            total[cell] += once * value
+            first, last = min(first, cell), max(last, cell)
+        number[k] = _cut(rows, total, first, last, angle, bins, cuts[k], sums[:, k], table[k])
+        rows[first : last + 1] = 0.0
+        total[first : last + 1] = 0.0
 
 
 @compiled
