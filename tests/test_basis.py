@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import calshift
@@ -17,6 +17,7 @@ counts = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 30)), min_size=1,
 
 
 @given(counts=counts, half=st.integers(1, 10))
+@example(counts=[(2, 2), (2, 2), (0, 1), (0, 4)], half=2)
 @settings(max_examples=200)
 def test_knots_leave_enough_rows_between_them_and_hats_sum_to_one(counts, half):
     hats = 2 * half + 1  # planned hats are odd
@@ -31,7 +32,9 @@ def test_knots_leave_enough_rows_between_them_and_hats_sum_to_one(counts, half):
     if len(chosen) > 2:
         assert chosen[-1] == len(t) - 1
         for a, b in pairwise(chosen):
-            between = slice(a, b) if b <= middle else slice(a + 1, b + 1)
+            # rows are counted from the middle outwards; a knot that stood there and moved to an
+            # end for lack of rows beyond it has those on both sides
+            between = slice(a if a < middle else a + 1, b if b <= middle else b + 1)
             assert source[between].sum() >= least
             assert target[between].sum() >= basis.LEAST_TARGET
     design = basis.Layout.of_hats(t[None], [chosen]).design.toarray()

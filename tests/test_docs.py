@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def test_python_examples_are_python_and_use_names_that_exist(page):
     for block in blocks(page, "python"):
         compile(block, page.name, "exec")
         for name in re.findall(r"calshift\.(\w+)", block):
-            assert hasattr(calshift, name), name
+            assert hasattr(calshift, name) or find_spec(f"calshift.{name}"), name
 
 
 def test_the_notebook_recipe_runs():
