@@ -63,7 +63,10 @@ def test_times_that_go_back_are_refused(rows):
         calshift.monitor(p, y, batches(q, 100), time[::-1], window="1d")
 
 
-def test_a_large_file_is_read_window_by_window(rows, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "more", [[], ["--estimator", "paper", "--weights", "bbse", "--draws", "20"]]
+)
+def test_a_large_file_is_read_window_by_window(rows, more, tmp_path, monkeypatch, capsys):
     p, y, q, time = rows
     columns = {f"p_{name}": p[:, k] for k, name in enumerate("abc")}
     parquet.write_table(
@@ -75,10 +78,11 @@ def test_a_large_file_is_read_window_by_window(rows, tmp_path, monkeypatch, caps
         table = pa.table({**columns, "when": time[part]})
         parquet.write_table(table, tmp_path / "new" / f"{number}.parquet")
     asked = ["monitor", str(tmp_path / "s.parquet"), str(tmp_path / "new"), "--time", "when"]
-    asked += ["--window", "1d", "--json", "-", "--no-check"]
+    asked += ["--window", "1d", "--json", "-", "--no-check", *more]
     answers = []
     for large in (openings.LARGE, 0):
         monkeypatch.setattr(openings, "LARGE", large)
         assert status(asked) in (0, 3)
         answers.append(json.loads(capsys.readouterr().out)["windows"])
     assert answers[0] == answers[1]
+    assert all(window["root_interval"] is not None for window in answers[1])

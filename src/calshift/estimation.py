@@ -162,10 +162,10 @@ def _fitted(
         by_label = source.total(
             LabelSums(bins.edges, places, fits, weighting.values, weighting.seen)
         )
+    rows = max(source.facts.rows, source.facts.size)
     moves = Moves(
-        bins.edges, fits, weighting, places, target is None, counts, by_label["excess"],
-        rows=max(source.facts.rows, source.facts.size),
-    )  # fmt: skip
+        bins.edges, fits, weighting, places, target is None, rows, counts, by_label["excess"]
+    )
     debias = options.estimator == "debiased"
     found = assessed(moves, source, target, options.norm, debias, interval, by_label["signed"])
     return Estimation(

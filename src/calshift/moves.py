@@ -36,9 +36,9 @@ class Moves:
     weighting : class weights and their influence
     places : where rows lie on the tables by event and bin
     labelled : whether the source stands for the target too
+    rows : of the source, or its size if that is more
     counts : what each class of the source is worth in rows if that was fixed by design, else None
     by_label : (E, R, S) X' e by label of the classes seen; None if the weights are given
-    rows : of the source, or its size if that is more
     """
 
     edges: BinEdges
@@ -46,9 +46,9 @@ class Moves:
     weighting: Weighting
     places: Places
     labelled: bool
+    rows: float
     counts: np.ndarray | None = None
     by_label: np.ndarray | None = None
-    rows: float = 0.0
 
     @cached_property
     def by_weight(self) -> np.ndarray:
