@@ -670,7 +670,6 @@ def questions(draw):
 
 @settings(
     max_examples=100,
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=list(HealthCheck),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from calshift.grid import ANGLE, CELLS, CENTRE, STEPS, cell_of, lowest_score
+from calshift.grid import ANGLE, CELLS, CENTRE, MIDDLE, STEPS, cell_of, first_nearer, lowest_score
 
 SPECIAL = [0.0, 5e-324, 2.0**-60, 2.0**-40, 2.0**-39, 0.25, 0.5, 0.75, 1 - 2.0**-53, 1.0]
 
@@ -59,3 +61,17 @@ def test_angles_lie_within_their_cells():
     assert (np.diff(ANGLE) > 0).all()
     assert (low - 1e-12 <= ANGLE).all()
     assert (ANGLE[:-1] <= low[1:] + 1e-12).all()
+
+
+@example((CENTRE - STEPS - 2, CENTRE - STEPS))  # the cell between them is halfway
+@example((CENTRE + STEPS, CENTRE + STEPS + 2))
+@given(st.tuples(*[st.integers(0, CELLS - 1)] * 2).filter(lambda pair: pair[0] < pair[1]))
+def test_empty_cells_go_to_the_nearer_of_two_and_so_in_the_mirror(pair):
+    left, right = np.array(pair[:1]), np.array(pair[1:])
+    (cut,) = first_nearer(left, right)
+    a, b, before, after = (Fraction(float(MIDDLE[k])) for k in (*pair, cut - 1, cut))
+    assert before - a <= b - before
+    assert after - a >= b - after
+    assert left[0] < cut <= right[0]
+    if a + b != 1:  # then the cell of 1/2 lies halfway, and has no mirror image but itself
+        assert first_nearer(2 * CENTRE - right, 2 * CENTRE - left) == [2 * CENTRE + 1 - cut]

@@ -12,7 +12,7 @@ from calshift.checks import checked_whole, is_number
 from calshift.errors import InvalidInput
 from calshift.events import Events
 from calshift.frozen import Frozen
-from calshift.grid import ANGLE, CELLS, CENTRE, LOWEST, cell_of
+from calshift.grid import ANGLE, CELLS, LOWEST, cell_of, first_nearer
 
 FINE_BINS = 256  # of bins="auto" at most: hats on them stand for hats on the scores
 BINNINGS = ("mass", "width")
@@ -140,7 +140,7 @@ def fine_cuts(counts: np.ndarray, bins: int = FINE_BINS) -> list[np.ndarray]:
     away = t - 0.5
     step = np.copysign(np.floor(np.abs(away) * (bins - 1) + 0.5), away)
     new = 1 + np.flatnonzero((np.diff(step) != 0) & (np.diff(event) == 0))
-    cuts = _halfway(cell[new - 1], cell[new])
+    cuts = first_nearer(cell[new - 1], cell[new])
     return np.split(cuts, np.searchsorted(event[new], np.arange(1, len(counts))))
 
 
@@ -149,13 +149,6 @@ def unit_between(angle: np.ndarray, first: np.ndarray, event: np.ndarray) -> np.
     low, high = angle[first], angle[np.append(first[1:], len(angle)) - 1]
     span = np.where(high > low, high - low, 1.0)
     return np.asarray((angle - low[event]) / span[event])
-
-
-def _halfway(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The first cell nearer to the right one; a middle one goes to the side of the centre."""
-    middle = (left + right) // 2 + 1
-    tied = ((left + right) % 2 == 0) & ((left + right) // 2 > CENTRE)
-    return np.asarray(middle - tied)
 
 
 def _sorted(score: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -54,10 +54,16 @@ class FirstSums:
     count: np.ndarray
     score: np.ndarray
 
-    @property
+    @cached_property
     def share(self) -> np.ndarray:
         """P, the target's share of each bin."""
         return np.asarray(self.count / self.count.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def planned_noise(self) -> np.ndarray:
+        """What sums of w^2 u^2 would be if the scores were true."""
+        score = np.minimum(self.score / np.maximum(self.count, 1e-300), 1.0)
+        return np.asarray(self.square * score * (1 - score))
 
 
 @dataclass(frozen=True)

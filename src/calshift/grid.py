@@ -45,13 +45,30 @@ def lowest_score(cell: np.ndarray) -> np.ndarray:
     return np.where(cell == 0, 0.0, least)
 
 
+def first_nearer(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The first cell whose middle lies nearer to that of ``right`` than of ``left``.
+
+    A cell halfway goes to the side of 1/2. All in exact arithmetic, so that 1 - p is cut as p is.
+    """
+    halfway = (MIDDLE[left] + MIDDLE[right]) / 2
+    cell = cell_of(halfway)
+    here = MIDDLE[cell]
+    return np.asarray(cell + ((here < halfway) | ((here == halfway) & (cell >= CENTRE))))
+
+
+def _middles() -> np.ndarray:
+    """Of all cells; 49 bits hold each, and 50 the mean of two."""
+    cell = np.arange(CENTRE)
+    low = np.ldexp(1 + (cell % STEPS + 0.5) / STEPS, cell // STEPS - OCTAVES)
+    return np.concatenate([low, [0.5], 1 - low[::-1]])
+
+
 def _angles() -> np.ndarray:
     """arcsin sqrt of the middle of each cell."""
-    cell = np.arange(CENTRE)
-    middle = np.ldexp(1 + (cell % STEPS + 0.5) / STEPS, cell // STEPS - OCTAVES)
-    angle = np.arcsin(np.sqrt(middle))
+    angle = np.arcsin(np.sqrt(MIDDLE[:CENTRE]))
     return np.concatenate([angle, [np.pi / 4], np.pi / 2 - angle[::-1]])
 
 
+MIDDLE = _middles()
 ANGLE = _angles()
 LOWEST = lowest_score(np.arange(CELLS))

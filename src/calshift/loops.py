@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from calshift.grid import CENTRE, HALF, SHIFT, WIDER
+from calshift.grid import ANGLE, CELLS, CENTRE, HALF, MIDDLE, SHIFT, WIDER
 
 _SHIFT, _HALF = SHIFT[8], HALF + WIDER[8]
 USUAL = 16  # directions of a sketch, SKETCH of calshift.moves
@@ -37,6 +37,15 @@ def _cell(score: float) -> int:
     nearer = min(score, 1.0 - score)
     steps = min(_HALF - (_bits(nearer) >> _SHIFT), CENTRE)  # type: ignore[call-arg]
     return CENTRE - steps if score < 0.5 else CENTRE + steps
+
+
+@compiled
+def _first_nearer(left: int, right: int) -> int:
+    """The first cell nearer to the right one, as `calshift.grid.first_nearer` has it."""
+    halfway = (MIDDLE[left] + MIDDLE[right]) / 2
+    cell = _cell(halfway)
+    here = MIDDLE[cell]
+    return cell + (here < halfway or (here == halfway and cell >= CENTRE))
 
 
 @compiled
@@ -157,25 +166,24 @@ def move_target(
 
 @compiled
 def _cut(
-    rows: np.ndarray, score: np.ndarray, first: int, last: int, angle: np.ndarray, bins: int,
+    rows: np.ndarray, score: np.ndarray, first: int, last: int, bins: int,
     cuts: np.ndarray, sums: np.ndarray, table: np.ndarray,
 ) -> int:  # fmt: skip
     """The fine bins of one event, whose rows lie in the cells from first to last."""
     total = 0.0
     for cell in range(first, last + 1):
         total += rows[cell]
-    span = angle[last] - angle[first] if last > first else 1.0
+    span = ANGLE[last] - ANGLE[first] if last > first else 1.0
     upto, before, step, b = 0.0, first, 0.0, 0
     for cell in range(first, last + 1):
         here = rows[cell]
         if here == 0:
             continue
         upto += here
-        away = ((upto - here / 2) / total + (angle[cell] - angle[first]) / span) / 2 - 0.5
+        away = ((upto - here / 2) / total + (ANGLE[cell] - ANGLE[first]) / span) / 2 - 0.5
         now = np.copysign(np.floor(np.abs(away) * (bins - 1) + 0.5), away)
         if cell > first and now != step:
-            both = before + cell
-            cuts[b] = both // 2 + 1 - (both % 2 == 0 and both // 2 > CENTRE)
+            cuts[b] = _first_nearer(before, cell)
             b += 1
         sums[0, b] += here
         sums[1, b] += score[cell]
@@ -190,7 +198,7 @@ def _cut(
 
 @compiled
 def cut_cells(
-    rows: np.ndarray, score: np.ndarray, angle: np.ndarray, bins: int, cuts: np.ndarray,
+    rows: np.ndarray, score: np.ndarray, bins: int, cuts: np.ndarray,
     sums: np.ndarray, number: np.ndarray, table: np.ndarray,
 ) -> None:  # fmt: skip
     """The fine bins of `calshift.binning.fine_cuts`, with their sums and the bin of each cell.
@@ -204,18 +212,18 @@ def cut_cells(
             first += 1
         while rows[k, last] == 0:
             last -= 1
-        number[k] = _cut(rows[k], score[k], first, last, angle, bins, cuts[k], sums[:, k], table[k])
+        number[k] = _cut(rows[k], score[k], first, last, bins, cuts[k], sums[:, k], table[k])
 
 
 @compiled
 def lay(
-    score: np.ndarray, f: np.ndarray, angle: np.ndarray, bins: int, cuts: np.ndarray,
+    score: np.ndarray, f: np.ndarray, bins: int, cuts: np.ndarray,
     sums: np.ndarray, number: np.ndarray, table: np.ndarray,
 ) -> None:  # fmt: skip
     """`count` and `cut_cells` in one, for all rows at once: event by event on the same counts."""
-    rows, total = np.zeros(len(angle)), np.zeros(len(angle))
+    rows, total = np.zeros(CELLS), np.zeros(CELLS)
     for k in range(len(score)):
-        first, last = len(angle), -1
+        first, last = CELLS, -1
         for i in range(score.shape[1]):
             value = np.float64(score[k, i])
             cell = _cell(value)
@@ -223,7 +231,7 @@ def lay(
             rows[cell] += once
             total[cell] += once * value
             first, last = min(first, cell), max(last, cell)
-        number[k] = _cut(rows, total, first, last, angle, bins, cuts[k], sums[:, k], table[k])
+        number[k] = _cut(rows, total, first, last, bins, cuts[k], sums[:, k], table[k])
         rows[first : last + 1] = 0.0
         total[first : last + 1] = 0.0
 

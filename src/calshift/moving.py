@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from calshift.fast import loops, or_empty
-from calshift.fits import SMALLEST_GAP, Fits, sign
+from calshift.fits import ROUNDING, SMALLEST_GAP, Fits, near_diagonal, sign
 from calshift.moves import Moves
 from calshift.predictions import Predictions
 from calshift.sums import Tally
@@ -32,12 +32,14 @@ class Signs:
     mean : (E,) sum w u sign(g) / sum w
     mass : sum w
     by_weight : (S, E) how the mean moves with the class weights
+    noise : (E, B) standard error of g, within which a sign counts in part
     gap, mean_gap : (E, B) |d| freed of noise, and (E,) its mean over the target
     """
 
     mean: np.ndarray
     mass: float
     by_weight: np.ndarray
+    noise: np.ndarray
     gap: np.ndarray = field(default_factory=lambda: np.zeros(0))
     mean_gap: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
@@ -46,13 +48,19 @@ class Signs:
         """From the fits; ``signed`` (E, S) has u sign(g) by label, if weights were estimated."""
         mass = float(fits.sums.mass[0].sum())
         mean = (fits.sums.pull * sign(fits.value)).sum(axis=1) / mass
+        noise = np.maximum(np.sqrt(_planned_noise(fits)), ROUNDING)
         if signed is None:
-            return Signs(mean, mass, np.zeros((0, len(mean))))
-        return Signs(mean, mass, (signed - np.outer(mean, counts)).T / mass)
+            return Signs(mean, mass, np.zeros((0, len(mean))), noise)
+        return Signs(mean, mass, (signed - np.outer(mean, counts)).T / mass, noise)
 
     def with_gaps(self, fits: Fits, gaps: np.ndarray) -> Signs:
         """Together with |d| of each bin, freed of all noise."""
         return replace(self, gap=gaps, mean_gap=(fits.sums.share * gaps).sum(axis=1))
+
+
+def _planned_noise(fits: Fits) -> np.ndarray:
+    """(E, B) the variance that g would have if the scores were true."""
+    return fits.layout.quadratic(*near_diagonal(fits.covariance(fits.sums.planned_noise)))
 
 
 @dataclass(frozen=True)
@@ -63,13 +71,14 @@ class Moving:
     batch: Predictions
     moves: Moves
 
-    def _table(self, values: np.ndarray) -> np.ndarray:
+    def of_bins(self, values: np.ndarray) -> np.ndarray:
+        """Values (E, B) of the bins in which the rows lie."""
         return np.asarray(values.ravel().take(self.rows.place, mode="clip"))
 
     @cached_property
     def fitted(self) -> np.ndarray:
         """g."""
-        return self._table(self.moves.fits.value)
+        return self.of_bins(self.moves.fits.value)
 
     @cached_property
     def excess(self) -> np.ndarray:
@@ -81,7 +90,7 @@ class Moving:
         """l; a frequency weight below 1 makes less than one observation."""
         w = self.rows.weight
         part = w if self.rows.frequency is None else w * np.minimum(self.rows.frequency, 1.0)
-        found = self._table(self.moves.fits.leverage)
+        found = self.of_bins(self.moves.fits.leverage)
         found *= part
         return found
 
@@ -119,12 +128,12 @@ class Moving:
     @cached_property
     def slope(self) -> np.ndarray:
         """How |a|^2 moves with a weighted residual."""
-        return self._table(self.moves.fits.slope)
+        return self.of_bins(self.moves.fits.slope)
 
     @cached_property
     def energy(self) -> np.ndarray:
         """What a squared weighted residual adds to the trace of S."""
-        return self._table(self.moves.fits.energy)
+        return self.of_bins(self.moves.fits.energy)
 
 
 class Part(Protocol):
@@ -285,7 +294,11 @@ class Squared(Moved):
 
 
 class Absolute(Moved):
-    """Mean of u with the signs of left-out fits, and the moves of that with all signs."""
+    """Mean of u with the signs of left-out fits, and the moves of that with all signs.
+
+    A sign turns from -1 to 1 in proportion to the fit where that is within its standard error:
+    with a leap at 0 a bin whose fit is next to it would count each row against its own residual.
+    """
 
     def __init__(
         self, batch: Predictions, moves: Moves, phi: np.ndarray, kept: bool, signs: Signs
@@ -296,7 +309,8 @@ class Absolute(Moved):
     def add(self, rows: Moving) -> None:
         """Some more events; u sign(g) varies with |g| too: labelled rows need no more."""
         here, inner, signs = rows.rows.tile.events, rows.rows, self.signs
-        without = sign(rows.fitted - (1 - rows.slack) / rows.slack * rows.excess)
+        without = rows.fitted - (1 - rows.slack) / rows.slack * rows.excess
+        without = np.clip(without / rows.of_bins(signs.noise), -1.0, 1.0)
         counted = inner.weight * self.batch.frequency
         self.least[here] = (inner.residual * without) @ counted / signs.mass
         moved = inner.residual * sign(rows.fitted) - signs.mean[here, None]

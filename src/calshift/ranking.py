@@ -19,7 +19,7 @@ from calshift.engine import Engine
 from calshift.errors import InvalidInput
 from calshift.events import Events
 from calshift.fast import loops, or_empty
-from calshift.grid import ANGLE, CELLS, cell_of
+from calshift.grid import CELLS, cell_of
 from calshift.predictions import Predictions
 from calshift.quantiles import order_statistics
 from calshift.sums import Tally
@@ -89,7 +89,7 @@ def _fine(engine: Engine, events: Events, classes: tuple[Any, ...] | None) -> La
     if rows is not None and len(rows) <= AT_ONCE and compiled is not None:
         for tile in turned_tiles(rows, events, tuple(range(events.count))):
             f = or_empty(rows.sample_weight)
-            compiled.lay(tile.score, f, ANGLE, FINE_BINS, *bins.part(tile.events))
+            compiled.lay(tile.score, f, FINE_BINS, *bins.part(tile.events))
     else:
         _count_and_cut(engine, events, bins)
     cuts = [cut[:b] for cut, b in zip(bins.cuts, bins.number, strict=True)]
@@ -144,7 +144,7 @@ def _cut(
     """Fine bins from counts on the grid."""
     compiled = loops()
     if compiled is not None:
-        compiled.cut_cells(rows, score, ANGLE, FINE_BINS, cuts, sums, number, table)
+        compiled.cut_cells(rows, score, FINE_BINS, cuts, sums, number, table)
         return
     for k, cut in enumerate(fine_cuts(rows)):
         starts = np.append(0, cut)

@@ -98,9 +98,8 @@ def _threshold(moves: Moves, source: Engine) -> float:
     if moves.exact:
         return -1.0
     sums, n = moves.fits.sums, source.facts.size
-    score = sums.score / np.maximum(sums.count, 1e-300)
-    expected = sums.square * score * (1 - score)  # of w^2 u^2 in each bin
-    return float(SMALL_SHARE * (expected * moves.fits.energy).sum() / (n * len(score)))
+    total = (sums.planned_noise * moves.fits.energy).sum()
+    return float(SMALL_SHARE * total / (n * len(sums.count)))
 
 
 def _target_noise(moves: Moves, target: Engine | None) -> np.ndarray:

@@ -38,7 +38,7 @@ def test_target_equal_to_source_gives_the_labelled_estimate(kind, norm, estimato
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @given(seed=seeds)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_order_of_rows_does_not_matter(kind, estimator, seed):
     p, y, q, w = pair(seed, kind, tied=seed % 2 == 0)
     rng = np.random.default_rng(seed)
@@ -76,7 +76,7 @@ def test_scale_of_the_weights_does_not_matter(kind, estimator):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("norm", [1, 2])
 @given(seed=seeds)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 def test_whole_sample_weights_are_repetition_and_zero_is_removal(kind, estimator, norm, seed):
     p, y, q, w = pair(seed, kind, tied=seed % 3 == 0)
     rng = np.random.default_rng(seed)
@@ -96,7 +96,7 @@ def test_whole_sample_weights_are_repetition_and_zero_is_removal(kind, estimator
 @pytest.mark.parametrize("kind", BINNED)
 @pytest.mark.parametrize("bins", ["auto", 9])
 @given(seed=seeds, cuts=st.lists(st.integers(0, 90), max_size=5))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_chunks_in_any_number_and_order_are_the_whole(kind, bins, seed, cuts):
     p, y, q, w = pair(seed, kind)
     edges = calshift.bin_edges(q, kind=kind, bins=bins)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from brute_force import binned_places, mass_edges, scores_and_events, unfolded
+from brute_force import bin_of, binned_places, mass_edges, scores_and_events, unfolded
 from scipy import linalg, optimize, stats
 
 import calshift
@@ -19,6 +19,7 @@ from calshift.fits import fitted
 
 FLOOR = 0.5  # of the eigenvalues of A / sum w relative to M, on hats
 LEAST_SLACK = 0.1  # of 1 - l
+ROUNDING = 1e-10  # of a fit
 
 
 @dataclass
@@ -28,6 +29,7 @@ class Problem:
     u: np.ndarray
     X: np.ndarray
     Xt: np.ndarray
+    mean: np.ndarray  # (n,) the target's mean score in the bin of each source row
     room_up: np.ndarray | None = None  # how far a frequency may lie above the score, on hats
     room_down: np.ndarray | None = None
 
@@ -43,7 +45,8 @@ def problems(kind, p, y, q, w, bins):
         edges = mass_edges(ft, bins) if isinstance(bins, int) else bins
         source, target, _ = binned_places(f, ft, edges, [w[label] > 0 for label in y])
         indicator = np.eye(max(source + target) + 1)
-        found.append(Problem(np.subtract(event, f), indicator[source], indicator[target]))
+        mean = means(*([bin_of(score, edges) for score in some] for some in (f, ft)), ft)
+        found.append(Problem(np.subtract(event, f), indicator[source], indicator[target], mean))
     return found
 
 
@@ -54,10 +57,16 @@ def _on_hats(kind, p, y, q, w, here, there):
     for k, ((f, event), (ft, _)) in enumerate(zip(here, there, strict=True)):
         height = hats_of(sums, k, np.asarray(w))
         source, target = (edges.locate(k, np.array(scores)) for scores in (f, ft))
-        mean = np.array([np.mean(np.array(ft)[target == b]) for b in target])  # of the row's bin
-        problem = Problem(np.subtract(event, f), height[source], height[target], 1 - mean, mean)
-        found.append(problem)
+        room, u = means(target, target, ft), np.subtract(event, f)
+        mean = means(source, target, ft)
+        found.append(Problem(u, height[source], height[target], mean, 1 - room, room))
     return found
+
+
+def means(bins, target_bins, scores):
+    """The target's mean score in each of these bins, 0 where it has no row."""
+    score, place = np.array(scores), np.array(target_bins)
+    return np.array([score[place == b].mean() if (place == b).any() else 0.0 for b in bins])
 
 
 def hats_of(sums, k, w):
@@ -73,6 +82,7 @@ class Moved:
     """One event's fit in coordinates in which M = 1, and by how much each row moves them."""
 
     a: np.ndarray  # (L,)
+    inverse: np.ndarray
     g: np.ndarray  # (n,) fitted residual of the source rows, and of the target's
     gt: np.ndarray
     e: np.ndarray
@@ -110,7 +120,7 @@ def moved(problem, w, y, phi, phi_target, stratified=False):
         x, far = within(x, y), within(far, y)
     xt = phi_target @ gam.T / m @ root.T
     return Moved(
-        a=root @ alpha, g=X @ alpha, gt=Xt @ alpha, e=e, slack=slack, x=x, xt=xt,
+        a=root @ alpha, inverse=inverse, g=X @ alpha, gt=Xt @ alpha, e=e, slack=slack, x=x, xt=xt,
         plain=(o + through) @ root.T, far=far,
         lean=root @ (o.T @ (leverage / slack)),
         S=x.T @ x + xt.T @ xt,
@@ -206,15 +216,22 @@ def gaps(problem, one):
     return np.minimum(d, np.where(one.gt > 0, problem.room_up, problem.room_down))
 
 
-def left_out_sign(problem, one, w_i):
-    """Sign of the fit at each source row, made without the row."""
-    if problem.room_up is not None:
-        return np.sign(one.g - (1 - one.slack) / one.slack * one.e)
-    signs = np.zeros(len(w_i))
-    for i in range(len(w_i)):
+def left_out_fit(problem, one, w_i):
+    """The fit at each source row, made without the row."""
+    fits = one.g - (1 - one.slack) / one.slack * one.e
+    for i in range(len(w_i) if problem.room_up is None else 0):  # in a bin: the mean of the others
         others = (problem.X @ problem.X[i] > 0) & (np.arange(len(w_i)) != i)
-        signs[i] = np.sign(w_i[others] @ problem.u[others])
-    return signs
+        if one.slack[i] > LEAST_SLACK:
+            fits[i] = w_i[others] @ problem.u[others] / w_i[others].sum()
+    return fits
+
+
+def left_out_sign(problem, one, w_i):
+    """That fit in standard errors, held to [-1, 1]; errors that it has if the scores are true."""
+    spread = one.inverse @ problem.X.T * (w_i * np.sqrt(problem.mean * (1 - problem.mean)))
+    variance = ((problem.X @ spread) ** 2).sum(axis=1)
+    error = np.maximum(np.sqrt(variance), ROUNDING)
+    return np.clip(left_out_fit(problem, one, w_i) / error, -1, 1)
 
 
 def signed(problem, one, w, y, phi, phi_target):
