@@ -1,12 +1,13 @@
 """From moments of an estimate to its standard error and interval. (docs/mathematics.md 8)
 
-Arrays throughout: one law serves a whole error and every class of it.
+A law may hold arrays: one serves a whole error and every class of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,14 +61,24 @@ class SquareLaw(Frozen):
 
         A plug-in below its expected noise counts as just that: luck, no proof of an error of 0.
         """
-        agreement, doubt, zero = Agreement(self), 1 - level, np.zeros_like(self.plug)
-        found = np.maximum(self.plug - self.bias, 0.0)
-        far = np.asarray(self.plug + self.bias) + 1e-300
-        while (near := agreement(far) >= doubt).any():
-            far = np.where(near, 2 * far, far)
-        ends = np.stack([zero, far])
-        low, high = _crossing(lambda t: agreement(t) - doubt, ends, np.stack([found, found]))
-        return np.where(agreement(zero) >= doubt, 0.0, low), high
+        moments = np.broadcast_arrays(self.plug, self.bias, self.first, self.second)
+        laws = zip(*(np.ravel(one).tolist() for one in moments), strict=True)
+        ends = np.array([_agreeing(Agreement(*law), 1 - level) for law in laws]).reshape(-1, 2)
+        low, high = ends.T.reshape(2, *moments[0].shape)
+        return low, high
+
+
+def _agreeing(agreement: Agreement, doubt: float) -> tuple[float, float]:
+    """The least and the largest error that agrees with the plug-in."""
+
+    def excess(t: float) -> float:
+        return agreement(t) - doubt
+
+    plug, bias = agreement.plug, agreement.bias
+    found, far = max(plug - bias, 0.0), plug + bias + 1e-300
+    while excess(far) >= 0:
+        far *= 2
+    return _crossing(excess, 0.0, found), _crossing(excess, far, found)
 
 
 class Agreement:
@@ -75,34 +86,34 @@ class Agreement:
 
     Far on the scale of roots, on which the spread is nearly the same for all t. Nothing counts as
     below the bias: so no plug-in is too low for a small t, and all doubt is about too high, where
-    the chi-square falls a little too fast.
+    the chi-square falls a little too fast. Numbers, not arrays: numpy takes longer to begin.
     """
 
-    def __init__(self, law: SquareLaw) -> None:
+    def __init__(self, plug: float, bias: float, first: float, second: float) -> None:
         from scipy.special import chndtr, ndtr  # late: importing calshift must be fast
 
         self.chi_square, self.normal = chndtr, ndtr
-        variance, size = (law.first + law.second) / 4, law.plug + law.bias / 4
-        self.sure = (variance <= 0) | (size <= 0)  # no noise was found: the plug-in is the error
-        self.scale = np.where(self.sure, 1.0, variance) / np.where(self.sure, 1.0, size)  # kap
-        self.bias, self.df = law.bias, np.maximum(law.bias / self.scale, 1e-12)
-        self.least, self.root = np.sqrt(law.bias), np.sqrt(np.maximum(law.plug, law.bias))
+        variance, size = (first + second) / 4, plug + bias / 4
+        kap = variance / size if size > 0 else 0.0
+        self.sure = kap <= 0  # no noise was found: the plug-in is the error
+        self.scale = 1.0 if self.sure else kap
+        self.plug, self.bias, self.df = plug, bias, max(bias / self.scale, 1e-12)
+        self.least, self.root = sqrt(bias), sqrt(max(plug, bias))
 
-    def __call__(self, t: np.ndarray) -> np.ndarray:
-        other = 2 * np.sqrt(t + self.bias) - self.root  # as far from the mean, on the other side
-        low, high = np.minimum(self.root, other), np.maximum(self.root, other)
-        too_low, too_high = self._below(low**2, t), 1 - self._below(high**2, t)
-        return np.asarray(np.where(low >= self.least, too_low + too_high, too_high / ONE_SIDED))
+    def __call__(self, t: float) -> float:
+        other = 2 * sqrt(t + self.bias) - self.root  # as far from the mean, on the other side
+        low, high = min(self.root, other), max(self.root, other)
+        too_high = 1 - self._below(high**2, t)
+        return too_high + self._below(low**2, t) if low >= self.least else too_high / ONE_SIDED
 
-    def _below(self, plug: np.ndarray, t: np.ndarray) -> np.ndarray:
+    def _below(self, plug: float, t: float) -> float:
         """P(plug-in below that | error t)."""
+        if self.sure:
+            return float(t <= plug)
         x, shift = plug / self.scale, t / self.scale
-        far = shift > FAR
-        found = self.chi_square(x, self.df, np.where(far, 0.0, shift))
-        if far.any():
-            spread = np.sqrt(2 * self.df + 4 * shift + 1e-300)
-            found = np.where(far, self.normal((x - self.df - shift) / spread), found)
-        return np.asarray(np.where(self.sure, (t <= plug) * 1.0, found))
+        if shift <= FAR:
+            return float(self.chi_square(x, self.df, shift))
+        return float(self.normal((x - self.df - shift) / sqrt(2 * self.df + 4 * shift)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,41 +229,34 @@ class RowMoves(Frozen):
         return shared + float(self.target @ other.target)
 
 
-def _crossing(
-    excess: Callable[[np.ndarray], np.ndarray], below: np.ndarray, above: np.ndarray
-) -> np.ndarray:
-    """Where a function turns from negative to positive, for each pair of such ends.
+def _crossing(excess: Callable[[float], float], below: float, above: float) -> float:
+    """Where a function turns from negative to positive between two such ends.
 
-    Chandrupatla's method: inverse quadratic steps where they can be trusted, else halves.
+    Chandrupatla's method: inverse quadratic steps where they can be trusted, else halves. (That of
+    scipy.optimize takes longer to import than all else here.)
     """
-    a, b = np.array(above, dtype=float), np.array(below, dtype=float)  # the root is between them
-    fa, fb = excess(a), excess(b)
-    done = fb >= 0  # it is positive all the way: the far end is the answer
-    fa, fb = np.where(done, 1.0, np.maximum(fa, 1e-300)), np.where(done, -1.0, fb)
-    share = np.full(np.shape(a), 0.5)
+    a, b, fa, fb = above, below, excess(above), excess(below)
+    if fb >= 0:  # positive all the way
+        return below
+    fa, share = max(fa, 1e-300), 0.5
     for _ in range(MOST_STEPS):
         x = a + share * (b - a)
-        f = np.where(done, 1.0, excess(x))
+        f = excess(x)
         same = (f >= 0) == (fa >= 0)
-        c, fc = np.where(same, a, b), np.where(same, fa, fb)
-        b, fb = np.where(same, b, a), np.where(same, fb, fa)
+        c, fc = (a, fa) if same else (b, fb)
+        b, fb = (b, fb) if same else (a, fa)
         a, fa = x, f
-        width = np.abs(b - a)
-        if (width <= CLOSE * np.maximum(np.abs(a), np.abs(b)) + 1e-300).all():
+        if abs(b - a) <= CLOSE * max(abs(a), abs(b)) + 1e-300:
             break
         share = _trusted_step(a, b, c, fa, fb, fc)
-    found = np.where(fa >= 0, a, b)
-    return np.asarray(np.where(done, below, found))
+    return a if fa >= 0 else b
 
 
-def _trusted_step(
-    a: np.ndarray, b: np.ndarray, c: np.ndarray, fa: np.ndarray, fb: np.ndarray, fc: np.ndarray
-) -> np.ndarray:
+def _trusted_step(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
     """The share of the way from a to b at which to look next."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
-        step = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
-        good = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(step)
-        least = np.minimum(CLOSE * np.abs(a) / np.abs(b - a), 0.5)
-    least = np.where(np.isfinite(least), least, 0.5)
-    return np.clip(np.where(good, step, 0.5), least, 1 - least)
+    xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+    if phi**2 >= xi or (1 - phi) ** 2 >= 1 - xi or fa in (fb, fc):
+        return 0.5
+    step = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+    least = min(CLOSE * abs(a) / abs(b - a), 0.5)
+    return min(max(step, least), 1 - least)
