@@ -38,7 +38,8 @@ class Bootstrap:
     def __post_init__(self) -> None:
         object.__setattr__(self, "draws", checked_whole(self.draws, "n_boot", LEAST_DRAWS))
         object.__setattr__(self, "jobs", checked_whole(self.jobs, "n_jobs", 1))
-        checked_generator(self.rng)
+        if self.rng is not None:
+            checked_generator(self.rng)
         if self.progress is not None and not callable(self.progress):
             msg = f"progress must be callable with (done, total); got {self.progress!r}"
             raise InvalidInput(msg)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calshift.fast import loops
 from calshift.frozen import Frozen
 from calshift.predictions import Predictions
 from calshift.sums import Tally
@@ -71,20 +72,27 @@ class Facts(Frozen):
 
 def counted(batch: Predictions) -> Tally:
     """Kernel: the sums of `Facts`."""
-    f, square, K = batch.frequency, batch.squared_frequency, batch.n_classes
-    nothing = np.zeros(0)
-    labelled = batch.y is not None
+    f, square, n = batch.sample_weight, None, len(batch)
+    if f is not None:
+        square = batch.squared_frequency
     return Tally(
-        rows=len(batch),
-        single=len(batch) if batch.p.ndim == 1 else 0,
+        rows=n,
+        single=n if batch.p.ndim == 1 else 0,
         size=batch.size,
-        square=float(square.sum()),
-        light=int(np.count_nonzero(f < 1)),
-        double=len(batch) if batch.p.dtype == np.float64 else 0,
+        square=float(n if square is None else square.sum()),
+        light=0 if f is None else int(np.count_nonzero(f < 1)),
+        double=n if batch.p.dtype == np.float64 else 0,
         predicted=_predicted(batch),
-        class_counts=np.bincount(batch.labels, f, K) if labelled else nothing,
-        class_squares=np.bincount(batch.labels, square, K) if labelled else nothing,
+        class_counts=_by_label(batch, f),
+        class_squares=_by_label(batch, square),
     )
+
+
+def _by_label(batch: Predictions, values: np.ndarray | None) -> np.ndarray:
+    """(K,) sums by label, or counts; empty without labels."""
+    if batch.y is None:
+        return np.zeros(0)
+    return np.bincount(batch.y, values, batch.n_classes).astype(float)
 
 
 def _predicted(batch: Predictions) -> np.ndarray:
@@ -93,6 +101,11 @@ def _predicted(batch: Predictions) -> np.ndarray:
         ones = float(batch.p.sum(dtype=float)) if batch.sample_weight is None else None
         ones = float(batch.frequency @ batch.p) if ones is None else ones
         return np.array([batch.size - ones, ones])
-    if batch.sample_weight is None:
+    if batch.sample_weight is not None:
+        return np.asarray(batch.sample_weight @ batch.p)
+    compiled = loops()
+    if compiled is None:
         return np.asarray(batch.p.sum(axis=0, dtype=float))
-    return np.asarray(batch.sample_weight @ batch.p)
+    total = np.zeros(batch.n_classes)
+    compiled.sum_rows(batch.p, total)
+    return total

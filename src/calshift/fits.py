@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -157,6 +158,10 @@ class Fits:
         """The diagonal of L and the one below it, (E, R) each; M may be singular."""
         diagonal, above = self.moments
         main, below = np.zeros_like(diagonal), np.zeros_like(diagonal)
+        compiled = loops()
+        if compiled is not None:
+            compiled.root_hats(diagonal, above, SINGULAR, main, below)
+            return main, below
         rest, least = diagonal[:, 0], SINGULAR * diagonal.max(axis=1)
         for k in range(diagonal.shape[1]):
             main[:, k] = np.sqrt(np.where(rest > least, rest, 0.0))
@@ -218,31 +223,42 @@ def _on_bins(sums: FirstSums, bins: np.ndarray) -> Fits:
 
 def _on_hats(sums: FirstSums, edges: BinEdges) -> Fits:
     """Weighted least squares on hats."""
-    lower = np.zeros(sums.count.shape)
-    for row, inner in zip(lower, edges.inner, strict=True):
-        row[1 : len(inner) + 1] = inner
-    mean = np.where(sums.count > 0, sums.score / np.maximum(sums.count, 1e-300), lower)
-    t, bins = positions(sums.count, mean), edges.bins
     planned = planned_hats(float(sums.rows[0].sum()))
-    chosen = _knots(t, sums.rows, sums.count, bins, planned)
-    layout = Layout.of_hats(t, chosen)
+    layout, mean = _hats(sums, edges, planned)
     inverse = _floored_inverse(layout, sums)
-    thin = np.maximum(np.minimum(planned, bins) - layout.count, 0).sum()
-    return Fits(sums, layout, inverse, int(thin), mean)
+    thin = np.maximum(np.minimum(planned, edges.bins) - layout.count, 0).sum()
+    fits = Fits(sums, layout, inverse, int(thin), mean)
+    compiled = loops()
+    if compiled is not None:
+        _fill(fits, compiled)
+    return fits
 
 
-def _knots(
-    t: np.ndarray, source: np.ndarray, target: np.ndarray, bins: np.ndarray, planned: int
-) -> list[np.ndarray]:
-    """The bins at which the knots of each event stand."""
+def _hats(sums: FirstSums, edges: BinEdges, planned: int) -> tuple[Layout, np.ndarray]:
+    """The hats of all events, and the target's mean score in each bin."""
+    lower, bins = _lowest(sums, edges), edges.bins
     compiled = loops()
     if compiled is None:
-        rows = zip(t, source, target, bins, strict=True)
-        return [knots(at[:b], one[:b], two[:b], planned) for at, one, two, b in rows]
-    chosen, number = np.zeros(t.shape, np.int64), np.zeros(len(t), np.int64)
+        mean = np.where(sums.count > 0, sums.score / np.maximum(sums.count, 1e-300), lower)
+        t = positions(sums.count, mean)
+        rows = zip(t, sums.rows, sums.count, bins, strict=True)
+        chosen = [knots(at[:b], one[:b], two[:b], planned) for at, one, two, b in rows]
+        return Layout.of_hats(t, chosen), mean
+    mean, share = np.empty((2, *lower.shape))
+    left, number = np.empty(lower.shape, np.int64), np.empty(len(lower), np.int64)
     least = (LEAST_DISTINCT, LEAST_SOURCE, LEAST_TARGET)
-    compiled.place_knots(t, source, target, bins, planned, least, chosen, number)
-    return [one[:b] for one, b in zip(chosen, number, strict=True)]
+    asked = sums.count, sums.score, lower, sums.rows, bins, planned, least
+    compiled.lay_hats(*asked, mean, left, share, number)
+    return Layout(left, share, number), mean
+
+
+def _lowest(sums: FirstSums, edges: BinEdges) -> np.ndarray:
+    """(E, B) the lower edge of each bin, if there are bins without a row of the target."""
+    lower = np.zeros(sums.count.shape)
+    if np.count_nonzero(sums.count) < edges.bins.sum():
+        for row, inner in zip(lower, edges.inner, strict=True):
+            row[1 : len(inner) + 1] = inner
+    return lower
 
 
 def _floored_inverse(layout: Layout, sums: FirstSums) -> np.ndarray:
@@ -252,13 +268,46 @@ def _floored_inverse(layout: Layout, sums: FirstSums) -> np.ndarray:
     less mass than the target, A^-1 would blow up on a handful of rows. Whether A / sum w - M / 2
     has a negative eigenvalue is told by the pivots of its elimination.
     """
-    total = sums.mass.sum(axis=1)[:, None]
-    A, M = layout.band(sums.mass / total), layout.band(sums.share)
-    lacking = np.arange(layout.width) >= layout.count[:, None]
+    compiled = loops()
+    inverse = np.zeros((len(layout.count), layout.width, layout.width))
+    rest = np.ones(len(inverse), bool)
+    if compiled is not None:
+        rest = _compiled_inverse(compiled, layout, sums, inverse)
+    if rest.any():
+        total = sums.mass.sum(axis=1)[:, None]
+        A, M = layout.band(sums.mass / total), layout.band(sums.share)
+        lacking = np.arange(layout.width) >= layout.count[:, None]
+        found = _sound_or_turned((A[0][rest], A[1][rest]), (M[0][rest], M[1][rest]), lacking[rest])
+        inverse[rest] = found / total[rest, :, None]
+    return inverse
+
+
+def _compiled_inverse(
+    compiled: Any, layout: Layout, sums: FirstSums, inverse: np.ndarray
+) -> np.ndarray:
+    """Fills in A^-1, and tells which events are left."""
+    whiten, state = np.zeros(inverse.shape), np.zeros(len(inverse), np.int64)
+    hats = layout.left, layout.share, layout.count
+    given = sums.mass, sums.share, EIGENVALUE_FLOOR, SINGULAR
+    compiled.invert_hats(*hats, *given, inverse, whiten, state)
+    thin = np.flatnonzero(state == 1)
+    if len(thin):
+        ratio, turn = np.linalg.eigh(inverse[thin])
+        basis = whiten[thin].transpose(0, 2, 1) @ turn
+        total = sums.mass[thin].sum(axis=1)[:, None]
+        floored = basis / (np.maximum(ratio, EIGENVALUE_FLOOR) * total)[:, None, :]
+        inverse[thin] = floored @ basis.transpose(0, 2, 1)
+    return np.asarray(state == 2)
+
+
+def _sound_or_turned(
+    A: tuple[np.ndarray, np.ndarray], M: tuple[np.ndarray, np.ndarray], lacking: np.ndarray
+) -> np.ndarray:
+    """(E, R, R) A^-1, floored where A is small beside M."""
     main, beside = (a - EIGENVALUE_FLOOR * m for a, m in zip(A, M, strict=True))
     sound = _least_pivot(main, beside, lacking) > 0
     sound &= _least_pivot(*M, lacking) > SINGULAR * M[0].max(axis=1)
-    inverse = np.zeros((*A[0].shape, layout.width))
+    inverse = np.zeros((*A[0].shape, A[0].shape[1]))
     if sound.any():
         dense = dense_band(np.where(lacking, 1.0, A[0])[sound], A[1][sound])
         inverse[sound] = np.linalg.inv(dense)
@@ -266,7 +315,7 @@ def _floored_inverse(layout: Layout, sums: FirstSums) -> np.ndarray:
         parts = dense_band(A[0][~sound], A[1][~sound]), dense_band(M[0][~sound], M[1][~sound])
         inverse[~sound] = _turned_inverse(*parts)
     inverse[lacking] = 0.0  # rows; the columns are 0 already, as the band is
-    return np.asarray(inverse / total[..., None])
+    return inverse
 
 
 def _least_pivot(diagonal: np.ndarray, above: np.ndarray, lacking: np.ndarray) -> np.ndarray:
@@ -291,6 +340,21 @@ def _turned_inverse(A: np.ndarray, M: np.ndarray) -> np.ndarray:
     return np.asarray(floored @ basis.transpose(0, 2, 1))
 
 
+def _fill(fits: Fits, compiled: Any) -> None:
+    """What the properties of the fits would find, in one loop."""
+    layout, sums = fits.layout, fits.sums
+    (E, B), R = layout.left.shape, layout.width
+    moments, coefficients, plug = np.empty((2, E, R)), np.zeros((E, R)), np.empty(E)
+    value, tables = np.empty((E, B)), np.empty((E, B, 4))
+    hats = fits.inverse, layout.left, layout.share, layout.count
+    compiled.fit_hats(*hats, sums.pull, sums.share, moments, coefficients, value, tables, plug)
+    _, leverage, slope, energy = tables.transpose(2, 0, 1)
+    fits.__dict__.update(
+        moments=tuple(moments), coefficients=coefficients, value=value, leverage=leverage,
+        slope=slope, energy=energy, tables=tables, plug=plug,
+    )  # fmt: skip
+
+
 def sign(values: np.ndarray) -> np.ndarray:
     """-1, 0 or 1; what rounding leaves of a residual of 0 has no sign."""
     return np.asarray(np.sign(values) * (np.abs(values) > ROUNDING))
@@ -310,9 +374,13 @@ def resting_on_few(fits: Fits) -> tuple[float, float]:
 
 def _thin_part(sums: FirstSums, part: np.ndarray) -> tuple[float, float]:
     """What of the bins' parts lies in places with few source rows, and all of it."""
+    compiled = loops()
+    if compiled is not None:
+        thin, whole = compiled.thin_part(part, sums.mass, sums.square, PARTS, FEW_ROWS)
+        return thin, whole
     upto = np.cumsum(part, axis=1)
-    whole = np.maximum(upto[:, -1:], 1e-300)
-    group = np.minimum((upto - part / 2) / whole * PARTS, PARTS - 1).astype(int)
+    total = np.maximum(upto[:, -1:], 1e-300)
+    group = np.minimum((upto - part / 2) / total * PARTS, PARTS - 1).astype(int)
     group += np.arange(len(part))[:, None] * PARTS
     mass, square, held = (
         np.bincount(group.ravel(), values.ravel(), PARTS * len(part))

@@ -10,15 +10,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
 from calshift.grid import ANGLE, CELLS, CENTRE, HALF, MIDDLE, SHIFT, WIDER
+from calshift.hat_loops import compiled, fit_hats, invert_hats, lay_hats, root_hats, thin_part
+
+__all__ = [
+    "count", "cut_cells", "fit_hats", "invert_hats", "lay", "lay_hats", "move_source",
+    "move_target", "root_hats", "sum_rows", "sum_source", "thin_part",
+]  # fmt: skip
 
 _SHIFT, _HALF = SHIFT[8], HALF + WIDER[8]
-USUAL = 16  # directions of a sketch, SKETCH of calshift.moves
-
-compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @intrinsic
@@ -61,13 +64,21 @@ def count(score: np.ndarray, f: np.ndarray, rows: np.ndarray, total: np.ndarray)
 
 
 @compiled
+def sum_rows(p: np.ndarray, total: np.ndarray) -> None:
+    """Sums (K,) of all rows."""
+    for i in range(len(p)):
+        for k in range(p.shape[1]):
+            total[k] += p[i, k]
+
+
+@compiled
 def sum_source(
     score: np.ndarray,
     truth: np.ndarray,  # (n,) which of these events came true, or none of them
     w: np.ndarray,
     f: np.ndarray,
     table: np.ndarray,
-    out: np.ndarray,  # (E, B, 5) rows, usable ones, w, w^2, w u
+    out: np.ndarray,  # (E, 5, B) rows, usable ones, w, w^2, w u
 ) -> None:
     """Sums over source rows in each bin."""
     for k in range(len(score)):
@@ -77,11 +88,11 @@ def sum_source(
             once = f[i] if len(f) else 1.0
             mass = once * w[i]
             u = (1.0 if truth[i] == k else 0.0) - value
-            out[k, b, 0] += once
-            out[k, b, 1] += once if mass > 0 else 0.0
-            out[k, b, 2] += mass
-            out[k, b, 3] += mass * w[i]
-            out[k, b, 4] += mass * u
+            out[k, 0, b] += once
+            out[k, 1, b] += once if mass > 0 else 0.0
+            out[k, 2, b] += mass
+            out[k, 3, b] += mass * w[i]
+            out[k, 4, b] += mass * u
 
 
 @compiled
@@ -125,7 +136,8 @@ def move_source(
             leverage = fits[k, b, 1] * (w[i] * part)
             slack = max(1.0 - leverage, least)
             pulled = e * w[i]
-            left_out = pulled / slack
+            inverse = 1.0 / slack
+            left_out = pulled * inverse
             squared = pulled * left_out * (once * part)
             noise[k, b] += squared
             tilt[k, b] += left_out * leverage * once
@@ -133,14 +145,9 @@ def move_source(
             squares += move * move * (once * part)
             moved[i] += move
             if D and squared * fits[k, b, 3] > threshold:
-                size = pulled / np.sqrt(slack)
-                if D == USUAL:  # a length that the compiler knows: it does without a loop
-                    to, row = x[i], sketch[b]
-                    for d in range(USUAL):
-                        to[d] += size * row[d]
-                else:
-                    for d in range(D):
-                        x[i, d] += size * sketch[b, d]
+                size = pulled * np.sqrt(inverse)
+                for d in range(D):
+                    x[i, d] += size * sketch[b, d]
         variance[k] += squares
 
 
@@ -234,63 +241,3 @@ def lay(
         number[k] = _cut(rows, total, first, last, bins, cuts[k], sums[:, k], table[k])
         rows[first : last + 1] = 0.0
         total[first : last + 1] = 0.0
-
-
-@compiled
-def _outwards(
-    t: np.ndarray, source: np.ndarray, target: np.ndarray, start: int, way: int, end: int,
-    step: float, least_source: float, least_target: float, chosen: np.ndarray,
-) -> int:  # fmt: skip
-    """Knots from the bin ``start`` to ``end``; rows are counted from the middle outwards."""
-    count, a, b = 1, start, start
-    chosen[0] = start
-    more_source = more_target = 0.0
-    while b != end:
-        b += way
-        more_source += source[b]
-        more_target += target[b]
-        enough = more_source >= least_source and more_target >= least_target
-        apart = abs(t[b] - t[a])
-        if enough and apart >= step and apart > 0:
-            chosen[count] = b
-            count, a = count + 1, b
-            more_source = more_target = 0.0
-    apart = abs(t[end] - t[a])
-    enough = more_source >= least_source and more_target >= least_target
-    if enough and apart > 0 and apart >= step / 2:
-        chosen[count] = end
-        return count + 1
-    if count > 1:
-        chosen[count - 1] = end
-    return count
-
-
-@compiled
-def place_knots(
-    t: np.ndarray, source: np.ndarray, target: np.ndarray, bins: np.ndarray, hats: int,
-    least: tuple[float, float, float], chosen: np.ndarray, number: np.ndarray,
-) -> None:  # fmt: skip
-    """`calshift.basis.knots` of all events: ``chosen`` (E, B) has room, ``number`` (E,)."""
-    B = t.shape[1]
-    left, right = np.empty(B, np.int64), np.empty(B, np.int64)
-    for k in range(len(t)):
-        end = bins[k] - 1
-        few = bins[k] <= hats
-        step = 0.0 if few else (t[k, end] - t[k, 0]) / (hats - 1) * (1 - 1e-9)
-        rows = least[0] if few else least[1]
-        centre, middle = (t[k, 0] + t[k, end]) / 2, 0
-        for b in range(1, bins[k]):
-            if abs(t[k, b] - centre) < abs(t[k, middle] - centre):
-                middle = b
-        here = t[k], source[k], target[k]
-        ups = _outwards(*here, middle, 1, end, step, rows, least[2], right)
-        downs = _outwards(*here, middle, -1, 0, step, rows, least[2], left)
-        for b in range(downs - 1):
-            chosen[k, b] = left[downs - 1 - b]
-        for b in range(ups):
-            chosen[k, downs - 1 + b] = right[b]
-        number[k] = downs - 1 + ups
-        if downs == 1:
-            chosen[k, 0] = 0
-        if ups == 1 and downs > 1:
-            chosen[k, number[k] - 1] = end

@@ -11,7 +11,7 @@ coefficients in them. Lengths are taken in M. docs/mathematics.md section 8.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -24,6 +24,12 @@ EXACT_WORK = 3e7  # rows times squared coordinates, up to which S of all events 
 SKETCH = 16  # random directions: what events share of |S|^2 within 13%
 MOST_WEIGHTS = 256  # beyond which moves of the weights are shortened where they meet bins
 SHORT = 64
+
+
+@lru_cache(maxsize=4)
+def _signs(E: int, R: int) -> np.ndarray:
+    """(E, R, D) random signs, the same every time."""
+    return 2.0 * np.random.default_rng(0).integers(0, 2, (E, R, SKETCH), np.int8) - 1.0
 
 
 @dataclass(frozen=True)
@@ -84,8 +90,7 @@ class Moves:
             event, knot = np.nonzero(there)
             turn[event, knot, np.arange(len(event))] = 1.0
         else:
-            signs = np.random.default_rng(0).integers(0, 2, (len(count), width, SKETCH), np.int8)
-            turn = (2.0 * signs - 1.0) * there[..., None]
+            turn = _signs(len(count), width) * there[..., None]
         return self.fits.rooted(turn)
 
     @cached_property

@@ -268,7 +268,9 @@ class Moved:
 
     def tally(self) -> dict[str, Any]:
         """Sums over the rows, and the moves of each row if they are kept."""
-        mean = self.sum / len(self.variance) * np.sqrt(self.batch.squared_frequency)
+        mean = self.sum / len(self.variance)
+        if self.batch.sample_weight is not None:
+            mean *= np.sqrt(self.batch.squared_frequency)
         out = Tally(variance=self.variance, mean=float(mean @ mean), rows=[mean] * self.kept)
         if self.by_label is not None:
             out["by_label"] = self.by_label

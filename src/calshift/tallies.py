@@ -62,12 +62,12 @@ class SourceSums:
             return self._summed(batch)
         edges, weight = self.edges, self.w[batch.labels]
         true = true_event(batch, edges.events, edges.which)
-        out = np.zeros((len(edges), edges.max_bins, len(SOURCE_SUMS)))
+        out = np.zeros((len(edges), len(SOURCE_SUMS), edges.max_bins))
         for tile in turned_tiles(batch, edges.events, edges.which):
             here, f = tile.events, or_empty(batch.sample_weight)
             table = self.places.table(here)
             compiled.sum_source(tile.score, true - tile.first, weight, f, table, out[here])
-        return Tally(zip(SOURCE_SUMS, out.transpose(2, 0, 1).copy(), strict=True))
+        return Tally(zip(SOURCE_SUMS, out.transpose(1, 0, 2).copy(), strict=True))
 
     def _summed(self, batch: Predictions) -> Tally:
         weight, f = self.w[batch.labels], batch.sample_weight

@@ -23,6 +23,7 @@ from calshift.moving import Signs, SourceMoves, TargetMoves, TargetNoise
 from calshift.results import AbsoluteLaw, Law, RowMoves, SquareLaw
 from calshift.sums import Tally
 
+FEW_EVENTS = 20  # up to which all rows are sketched
 SMALL_SHARE = 0.1  # of the mean, below which what a row adds to S is left out of the sketch
 
 
@@ -94,10 +95,13 @@ def _with_laws(
 
 
 def _threshold(moves: Moves, source: Engine) -> float:
-    """What a row must add to the trace of S through one event to be sketched; all do, if exact."""
-    if moves.exact:
-        return -1.0
+    """What a row must add to the trace of S through one event to be sketched.
+
+    All rows are if S is exact, or if events are few: then most matter.
+    """
     sums, n = moves.fits.sums, source.facts.size
+    if moves.exact or len(sums.count) <= FEW_EVENTS:
+        return -1.0
     total = (sums.planned_noise * moves.fits.energy).sum()
     return float(SMALL_SHARE * total / (n * len(sums.count)))
 
@@ -228,6 +232,7 @@ def _shared(moves: Moves, covariance: np.ndarray, whole: np.ndarray) -> float:
     if covariance.ndim == 2:
         own = np.einsum("erd,er,erc->dc", turn, covariance, turn)
     else:
-        own = np.einsum("erd,erc->dc", turn, covariance @ turn)
+        D = turn.shape[2]
+        own = turn.reshape(-1, D).T @ (covariance @ turn).reshape(-1, D)
     pairs = ~np.eye(len(whole), dtype=bool)
     return float(np.mean((whole - own)[pairs] ** 2))

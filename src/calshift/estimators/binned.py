@@ -16,7 +16,7 @@ import numpy as np
 
 from calshift.binning import joined
 from calshift.cells import event_cells, first_sums, second_sums
-from calshift.fits import Fits, banded_rows, fitted, near_diagonal
+from calshift.fits import Fits, fitted, near_diagonal
 from calshift.folded import unfolded
 from calshift.statistics import ShiftStatistics
 from calshift.sums import Sums
@@ -37,10 +37,8 @@ class Second:
 
     def trace(self, fits: Fits) -> np.ndarray:
         """(E,) tr M S."""
-        if self.covariance.ndim == 2:
-            return np.asarray((fits.moments[0] * self.covariance).sum(axis=1))
-        product = banded_rows(*fits.moments, self.covariance)
-        return np.asarray(np.trace(product, axis1=1, axis2=2))
+        (main, beside), (own, next_) = fits.moments, near_diagonal(self.covariance)
+        return np.asarray((main * own).sum(axis=1) + 2 * (beside * next_).sum(axis=1))
 
     def lean(self, fits: Fits) -> np.ndarray:
         """(E,) 2 a . sum_i l_i o_i / (1 - l_i)."""
