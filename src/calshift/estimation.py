@@ -154,7 +154,7 @@ def _fitted(
     interval: bool,
 ) -> Estimation:
     """Plug-in and debiased: residuals fitted on the bins' sums, then the noise of the fits."""
-    places = bins.places
+    places = bins.places(source, target)
     fits = fitted(_first_sums(source, target, bins, places, weighting.values), bins.edges)
     counts = source.facts.class_worth if options.stratified else None
     by_label: Tally | dict[str, None] = {"excess": None, "signed": None}

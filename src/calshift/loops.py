@@ -18,7 +18,7 @@ from calshift.hat_loops import compiled, fit_hats, invert_hats, lay_hats, root_h
 
 __all__ = [
     "count", "cut_cells", "fit_hats", "invert_hats", "lay", "lay_hats", "move_source",
-    "move_target", "root_hats", "sum_rows", "sum_source", "thin_part",
+    "move_target", "place", "root_hats", "sum_rows", "sum_source", "thin_part",
 ]  # fmt: skip
 
 _SHIFT, _HALF = SHIFT[8], HALF + WIDER[8]
@@ -72,22 +72,29 @@ def sum_rows(p: np.ndarray, total: np.ndarray) -> None:
 
 
 @compiled
+def place(score: np.ndarray, table: np.ndarray, bins: np.ndarray) -> None:
+    """The bin (E, n) of each score, from those of the cells."""
+    for k in range(len(score)):
+        for i in range(score.shape[1]):
+            bins[k, i] = table[k, _cell(np.float64(score[k, i]))]
+
+
+@compiled
 def sum_source(
     score: np.ndarray,
+    bins: np.ndarray,
     truth: np.ndarray,  # (n,) which of these events came true, or none of them
     w: np.ndarray,
     f: np.ndarray,
-    table: np.ndarray,
     out: np.ndarray,  # (E, 5, B) rows, usable ones, w, w^2, w u
 ) -> None:
     """Sums over source rows in each bin."""
     for k in range(len(score)):
         for i in range(score.shape[1]):
-            value = np.float64(score[k, i])
-            b = table[k, _cell(value)]
+            b = bins[k, i]
             once = f[i] if len(f) else 1.0
             mass = once * w[i]
-            u = (1.0 if truth[i] == k else 0.0) - value
+            u = (1.0 if truth[i] == k else 0.0) - np.float64(score[k, i])
             out[k, 0, b] += once
             out[k, 1, b] += once if mass > 0 else 0.0
             out[k, 2, b] += mass
@@ -98,10 +105,10 @@ def sum_source(
 @compiled
 def move_source(
     score: np.ndarray,
+    bins: np.ndarray,
     truth: np.ndarray,
     w: np.ndarray,
     f: np.ndarray,
-    table: np.ndarray,
     fits: np.ndarray,  # (E, B, 4) g, leverage, slope, energy
     plug: np.ndarray,
     own: float,  # 1 / m if the source stands for the target too, else 0
@@ -127,12 +134,11 @@ def move_source(
             for d in range(D):
                 sketch[b, d] = (1.0 - far) * turned[k, at, d] + far * turned[k, after, d]
         for i in range(score.shape[1]):
-            value = np.float64(score[k, i])
-            b = table[k, _cell(value)]
+            b = bins[k, i]
             once = f[i] if len(f) else 1.0
             part = min(once, 1.0)
             g = fits[k, b, 0]
-            e = (1.0 if truth[i] == k else 0.0) - value - g
+            e = (1.0 if truth[i] == k else 0.0) - np.float64(score[k, i]) - g
             leverage = fits[k, b, 1] * (w[i] * part)
             slack = max(1.0 - leverage, least)
             pulled = e * w[i]
@@ -153,18 +159,17 @@ def move_source(
 
 @compiled
 def move_target(
-    score: np.ndarray,
+    bins: np.ndarray,
     f: np.ndarray,
-    table: np.ndarray,
     values: np.ndarray,
     variance: np.ndarray,
     moved: np.ndarray,
 ) -> None:
-    """Squares (E,) of the values (E, B) where scores lie, and their sum over events (n,)."""
-    for k in range(len(score)):
+    """Squares (E,) of the values (E, B) where rows lie, and their sum over events (n,)."""
+    for k in range(len(bins)):
         squares = 0.0
-        for i in range(score.shape[1]):
-            move = values[k, table[k, _cell(np.float64(score[k, i]))]]
+        for i in range(bins.shape[1]):
+            move = values[k, bins[k, i]]
             once = f[i] * min(f[i], 1.0) if len(f) else 1.0
             squares += move * move * once
             moved[i] += move
@@ -172,72 +177,90 @@ def move_target(
 
 
 @compiled
-def _cut(
-    rows: np.ndarray, score: np.ndarray, first: int, last: int, bins: int,
-    cuts: np.ndarray, sums: np.ndarray, table: np.ndarray,
-) -> int:  # fmt: skip
-    """The fine bins of one event, whose rows lie in the cells from first to last."""
-    total = 0.0
-    for cell in range(first, last + 1):
-        total += rows[cell]
-    span = ANGLE[last] - ANGLE[first] if last > first else 1.0
-    upto, before, step, b = 0.0, first, 0.0, 0
-    for cell in range(first, last + 1):
-        here = rows[cell]
-        if here == 0:
-            continue
+def _occupied(rows: np.ndarray, cells: np.ndarray, step: np.ndarray, most: int) -> int:
+    """How many cells have rows; which they are, and the step to which their t rounds.
+
+    Loop by loop: none has a branch that cannot be foreseen, and the divisions go side by side.
+    """
+    count, upto = 0, 0.0
+    for cell in range(len(rows)):
+        cells[count] = cell
+        count += rows[cell] != 0
+    for j in range(count):
+        here = rows[cells[j]]
         upto += here
-        away = ((upto - here / 2) / total + (ANGLE[cell] - ANGLE[first]) / span) / 2 - 0.5
-        now = np.copysign(np.floor(np.abs(away) * (bins - 1) + 0.5), away)
-        if cell > first and now != step:
-            cuts[b] = _first_nearer(before, cell)
+        step[j] = upto - here / 2
+    first = ANGLE[cells[0]]
+    span = ANGLE[cells[count - 1]] - first if count > 1 else 1.0
+    for j in range(count):
+        away = (step[j] / upto + (ANGLE[cells[j]] - first) / span) / 2 - 0.5
+        step[j] = np.copysign(np.floor(np.abs(away) * (most - 1) + 0.5), away)
+    return count
+
+
+@compiled
+def _cut(
+    rows: np.ndarray, most: int, room: tuple[np.ndarray, np.ndarray],
+    cuts: np.ndarray, count: np.ndarray, table: np.ndarray,
+) -> int:  # fmt: skip
+    """The fine bins of one event; ``room`` is for its cells and steps."""
+    cells, step = room
+    occupied, b, start = _occupied(rows, cells, step, most), 0, 0
+    for j in range(occupied):
+        if j > 0 and step[j] != step[j - 1]:
+            cuts[b] = _first_nearer(cells[j - 1], cells[j])
             b += 1
-        sums[0, b] += here
-        sums[1, b] += score[cell]
-        step, before = now, cell
-    start = 0
+        count[b] += rows[cells[j]]
     for k in range(b + 1):
         stop = cuts[k] if k < b else len(table)
-        table[start:stop] = k
+        for cell in range(start, stop):
+            table[cell] = k
         start = stop
     return b
 
 
 @compiled
 def cut_cells(
-    rows: np.ndarray, score: np.ndarray, bins: int, cuts: np.ndarray,
+    rows: np.ndarray, score: np.ndarray, most: int, cuts: np.ndarray,
     sums: np.ndarray, number: np.ndarray, table: np.ndarray,
 ) -> None:  # fmt: skip
     """The fine bins of `calshift.binning.fine_cuts`, with their sums and the bin of each cell.
 
-    ``cuts`` (E, bins) has room for their first cells, ``sums`` (2, E, bins) for rows and scores,
+    ``cuts`` (E, most) has room for their first cells, ``sums`` (2, E, most) for rows and scores,
     ``number`` (E,) is how many there are, ``table`` (E, CELLS).
     """
+    room = np.empty(CELLS, np.int64), np.empty(CELLS)
     for k in range(len(rows)):
-        first, last = 0, rows.shape[1] - 1
-        while rows[k, first] == 0:
-            first += 1
-        while rows[k, last] == 0:
-            last -= 1
-        number[k] = _cut(rows[k], score[k], first, last, bins, cuts[k], sums[:, k], table[k])
+        number[k] = _cut(rows[k], most, room, cuts[k], sums[0, k], table[k])
+        for cell in range(CELLS):
+            sums[1, k, table[k, cell]] += score[k, cell]
+
+
+@compiled
+def _count_cells(score: np.ndarray, f: np.ndarray, cells: np.ndarray, rows: np.ndarray) -> None:
+    """The cell of each score, and the rows in each cell."""
+    for i in range(len(score)):
+        cells[i] = _cell(np.float64(score[i]))
+    if len(f):
+        for i in range(len(score)):
+            rows[cells[i]] += f[i]
+    else:
+        for i in range(len(score)):
+            rows[cells[i]] += 1.0
 
 
 @compiled
 def lay(
-    score: np.ndarray, f: np.ndarray, bins: int, cuts: np.ndarray,
+    score: np.ndarray, f: np.ndarray, most: int, bins: np.ndarray, cuts: np.ndarray,
     sums: np.ndarray, number: np.ndarray, table: np.ndarray,
 ) -> None:  # fmt: skip
-    """`count` and `cut_cells` in one, for all rows at once: event by event on the same counts."""
-    rows, total = np.zeros(CELLS), np.zeros(CELLS)
+    """`count`, `cut_cells` and `place` in one, for all rows at once, event by event."""
+    rows, room = np.empty(CELLS), (np.empty(CELLS, np.int64), np.empty(CELLS))
     for k in range(len(score)):
-        first, last = CELLS, -1
+        rows[:] = 0.0
+        _count_cells(score[k], f, bins[k], rows)
+        number[k] = _cut(rows, most, room, cuts[k], sums[0, k], table[k])
         for i in range(score.shape[1]):
-            value = np.float64(score[k, i])
-            cell = _cell(value)
-            once = f[i] if len(f) else 1.0
-            rows[cell] += once
-            total[cell] += once * value
-            first, last = min(first, cell), max(last, cell)
-        number[k] = _cut(rows, total, first, last, bins, cuts[k], sums[:, k], table[k])
-        rows[first : last + 1] = 0.0
-        total[first : last + 1] = 0.0
+            b = table[k, bins[k, i]]
+            bins[k, i] = b
+            sums[1, k, b] += np.float64(score[k, i]) * (f[i] if len(f) else 1.0)

@@ -18,7 +18,7 @@ from calshift.moves import Moves
 from calshift.predictions import Predictions
 from calshift.sums import Tally
 from calshift.tallies import Laid, laid
-from calshift.tiles import tiles, true_event, turned_tiles
+from calshift.tiles import tiles, true_event
 
 SPARSE = 8  # rows to one that matters, from which only those are worked on
 
@@ -361,11 +361,11 @@ class SourceMoves:
         weight = moves.weighting.values[batch.labels]
         true = true_event(batch, edges.events, edges.which)
         own = 1 / moves.weighting.sizes[1] if moves.labelled else 0.0
-        for tile in turned_tiles(batch, edges.events, edges.which):
+        for tile in moves.places.tiles(batch, compiled):
             here = tile.events
             compiled.move_source(
-                tile.score, true - tile.first, weight, or_empty(batch.sample_weight),
-                moves.places.table(here), fits.tables[here], fits.plug[here], own,
+                tile.score, tile.bins, true - tile.first, weight, or_empty(batch.sample_weight),
+                fits.tables[here], fits.plug[here], own,
                 turned[here], layout.left[here], layout.share[here], self.threshold, SMALLEST_GAP,
                 noise[here], tilt[here], squared.variance[here], squared.sum, x,
             )  # fmt: skip
@@ -424,10 +424,9 @@ class TargetMoves:
         squared = Moved("squared", batch, moves, self.kept)
         values = moves.fits.value**2 - moves.fits.plug[:, None]
         values /= moves.weighting.sizes[1]
-        for tile in turned_tiles(batch, moves.edges.events, moves.edges.which):
-            here, table = tile.events, moves.places.table(tile.events)
-            variance = squared.variance[here]
-            compiled.move_target(tile.score, f, table, values[here], variance, squared.sum)
+        for tile in moves.places.tiles(batch, compiled):
+            here = tile.events
+            compiled.move_target(tile.bins, f, values[here], squared.variance[here], squared.sum)
         return Tally(squared.tally())
 
 

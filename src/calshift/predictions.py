@@ -125,9 +125,11 @@ class Predictions(Frozen):
     @property
     def mark(self) -> int:
         """A number by which labels and sample weights in this order are recognised."""
-        return zlib.crc32(
-            self.frequency.tobytes(), zlib.crc32(self.labels.astype(np.int64).tobytes())
-        )
+        labels = zlib.crc32(np.ascontiguousarray(self.labels, dtype=np.int64).data)
+        weight = self.sample_weight
+        if weight is None or (weight == 1).all():
+            return labels
+        return zlib.crc32(np.ascontiguousarray(weight).data, labels)
 
     def rows(self, start: int, stop: int) -> Predictions:
         """The rows from start to stop, as views."""

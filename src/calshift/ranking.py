@@ -23,7 +23,7 @@ from calshift.grid import CELLS, cell_of
 from calshift.predictions import Predictions
 from calshift.quantiles import order_statistics
 from calshift.sums import Tally
-from calshift.tiles import Places, tiles, turned_tiles
+from calshift.tiles import KEPT_SCORES, Places, Tile, tiles, turned_tiles
 
 MOST_CELLS = 200 * CELLS  # of the grid, counted at once where rows are in memory
 AT_ONCE = 2**18  # rows in memory that are laid on it event by event
@@ -37,11 +37,12 @@ class Laid:
     count: np.ndarray | None = None  # (E, B)
     score: np.ndarray | None = None
     table: np.ndarray | None = None  # (E, CELLS) the bin of each cell of the grid
+    tiles: tuple[Tile, ...] = ()  # the rows in their bins, if they are in memory and few
 
-    @property
-    def places(self) -> Places:
-        """Where scores lie among the bins."""
-        return Places(self.edges, self.table)
+    def places(self, source: Engine, target: Engine | None) -> Places:
+        """Where scores lie among the bins, which are those of the target, or of the source."""
+        samples = source.kept, source.kept if target is None else target.kept
+        return Places(self.edges, self.table, samples, self.tiles)
 
     def only(self, which: np.ndarray) -> Laid:
         """Those of some of the events."""
@@ -85,17 +86,22 @@ def _fitting(edges: BinEdges, events: Events) -> BinEdges:
 def _fine(engine: Engine, events: Events, classes: tuple[Any, ...] | None) -> Laid:
     """Fine bins between cells of the grid."""
     bins = FineBins.of(events.count)
+    tiles_laid: tuple[Tile, ...] = ()
     rows, compiled = engine.kept, loops()
     if rows is not None and len(rows) <= AT_ONCE and compiled is not None:
+        found, f = [], or_empty(rows.sample_weight)
         for tile in turned_tiles(rows, events, tuple(range(events.count))):
-            f = or_empty(rows.sample_weight)
-            compiled.lay(tile.score, f, FINE_BINS, *bins.part(tile.events))
+            lying = np.empty(tile.score.shape, bins.table.dtype)
+            compiled.lay(tile.score, f, FINE_BINS, lying, *bins.part(tile.events))
+            if rows.p.size <= KEPT_SCORES:
+                found.append(Tile(tile.first, tile.score, lying))
+        tiles_laid = tuple(found)
     else:
         _count_and_cut(engine, events, bins)
     cuts = [cut[:b] for cut, b in zip(bins.cuts, bins.number, strict=True)]
     edges = BinEdges.between_cells(events, cuts, classes)
     count, score = bins.sums[:, :, : edges.max_bins]
-    return Laid(edges, count, score, bins.table)
+    return Laid(edges, count, score, bins.table, tiles_laid)
 
 
 @dataclass(frozen=True)

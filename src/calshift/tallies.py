@@ -12,7 +12,7 @@ from calshift.fast import loops, or_empty
 from calshift.fits import Fits, sign
 from calshift.predictions import Predictions
 from calshift.sums import Tally
-from calshift.tiles import Places, Tile, tiles, true_event, turned_tiles
+from calshift.tiles import Places, Tile, tiles, true_event
 
 SOURCE_SUMS = ("rows", "usable", "mass", "square", "pull")
 
@@ -63,10 +63,9 @@ class SourceSums:
         edges, weight = self.edges, self.w[batch.labels]
         true = true_event(batch, edges.events, edges.which)
         out = np.zeros((len(edges), len(SOURCE_SUMS), edges.max_bins))
-        for tile in turned_tiles(batch, edges.events, edges.which):
-            here, f = tile.events, or_empty(batch.sample_weight)
-            table = self.places.table(here)
-            compiled.sum_source(tile.score, true - tile.first, weight, f, table, out[here])
+        for tile in self.places.tiles(batch, compiled):
+            lying, f = (tile.score, tile.bins), or_empty(batch.sample_weight)
+            compiled.sum_source(*lying, true - tile.first, weight, f, out[tile.events])
         return Tally(zip(SOURCE_SUMS, out.transpose(1, 0, 2).copy(), strict=True))
 
     def _summed(self, batch: Predictions) -> Tally:

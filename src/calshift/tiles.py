@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +18,16 @@ TILE = 2**16  # scores worked on at once: their temporaries stay in the cache
 TURNED_COLUMNS, TURNED_ROWS = 64, 512  # of a matrix turned at once, to read whole cache lines
 MOST_CORRECTIONS = 4  # edges in one cell, beyond which a search is faster
 KEPT_TABLES = 64  # events whose tables are kept between batches
+KEPT_SCORES = 2**22  # of a sample in memory whose bins are kept between passes
 
 
 @dataclass(frozen=True)
 class Tile:
-    """Some events of a batch: ``score`` (E, n), of the events from ``first`` on."""
+    """Some events of a batch: ``score`` (E, n), of the events from ``first`` on, and its bins."""
 
     first: int
     score: np.ndarray
+    bins: np.ndarray | None = None
 
     @property
     def events(self) -> slice:
@@ -58,6 +61,11 @@ def _turned(batch: Predictions, events: Events, which: tuple[int, ...]) -> np.nd
     return turned
 
 
+def _memory(batch: Predictions) -> tuple[int, int]:
+    """Where the scores of a batch begin, and how many rows they are."""
+    return batch.p.ctypes.data, len(batch)
+
+
 class Places:
     """Where scores lie among the bins of all events, counted through: event * B + bin.
 
@@ -65,10 +73,42 @@ class Places:
     fine bins never have, are compared one after the other.
     """
 
-    def __init__(self, edges: BinEdges, table: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        edges: BinEdges,
+        table: np.ndarray | None = None,
+        samples: tuple[Predictions | None, ...] = (),
+        laid: tuple[Tile, ...] = (),
+    ) -> None:
+        """Of ``samples`` in memory, if small, the bins are kept; those of the last are ``laid``."""
         self.edges = edges
         self.width = edges.max_bins
         self._known = table
+        self._samples = [one for one in samples if one is not None and one.p.size <= KEPT_SCORES]
+        self._laid = {_memory(self._samples[-1]): laid} if laid else {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Places, (self.edges, self._known)  # where it travels the rows are others
+
+    def tiles(self, batch: Predictions, compiled: Any) -> Iterable[Tile]:
+        """A batch in large groups of events, with the bins of its scores."""
+        here = _memory(batch)
+        if here in self._laid:
+            return self._laid[here]
+        found = (
+            self._placed(tile, compiled)
+            for tile in turned_tiles(batch, self.edges.events, self.edges.which)
+        )
+        if here not in map(_memory, self._samples):
+            return found
+        self._laid[here] = tuple(found)
+        return self._laid[here]
+
+    def _placed(self, tile: Tile, compiled: Any) -> Tile:
+        table = self.table(tile.events)
+        bins = np.empty(tile.score.shape, table.dtype)
+        compiled.place(tile.score, table, bins)
+        return Tile(tile.first, tile.score, bins)
 
     def of(self, tile: Tile) -> np.ndarray:
         """(E, n) the place of each score."""
