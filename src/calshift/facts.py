@@ -72,9 +72,9 @@ class Facts(Frozen):
 
 def counted(batch: Predictions) -> Tally:
     """Kernel: the sums of `Facts`."""
-    f, square, n = batch.sample_weight, None, len(batch)
-    if f is not None:
-        square = batch.squared_frequency
+    f, n = batch.sample_weight, len(batch)
+    square = None if f is None else batch.squared_frequency
+    counts = _by_label(batch, f)
     return Tally(
         rows=n,
         single=n if batch.p.ndim == 1 else 0,
@@ -83,8 +83,8 @@ def counted(batch: Predictions) -> Tally:
         light=0 if f is None else int(np.count_nonzero(f < 1)),
         double=n if batch.p.dtype == np.float64 else 0,
         predicted=_predicted(batch),
-        class_counts=_by_label(batch, f),
-        class_squares=_by_label(batch, square),
+        class_counts=counts,
+        class_squares=counts if square is None else _by_label(batch, square),
     )
 
 
