@@ -18,7 +18,7 @@ from calshift.hat_loops import compiled, fit_hats, invert_hats, lay_hats, root_h
 
 __all__ = [
     "count", "cut_cells", "fit_hats", "invert_hats", "lay", "lay_hats", "move_source",
-    "move_target", "place", "root_hats", "sum_rows", "sum_source", "thin_part",
+    "move_target", "place", "root_hats", "scale", "sum_rows", "sum_source", "thin_part",
 ]  # fmt: skip
 
 _SHIFT, _HALF = SHIFT[8], HALF + WIDER[8]
@@ -264,3 +264,19 @@ def lay(
             b = table[k, bins[k, i]]
             bins[k, i] = b
             sums[1, k, b] += np.float64(score[k, i]) * (f[i] if len(f) else 1.0)
+
+
+@compiled
+def scale(scores: np.ndarray, slope: np.ndarray, bias: np.ndarray, p: np.ndarray) -> None:
+    """softmax(slope scores + bias) of each row; a slope and a bias a class, or one for all."""
+    slopes, biases = len(slope) - 1, len(bias) - 1
+    for i in range(len(scores)):
+        top, total = -np.inf, 0.0
+        for c in range(scores.shape[1]):
+            p[i, c] = slope[min(c, slopes)] * scores[i, c] + bias[min(c, biases)]
+            top = max(top, p[i, c])
+        for c in range(scores.shape[1]):
+            p[i, c] = np.exp(p[i, c] - top)
+            total += p[i, c]
+        for c in range(scores.shape[1]):
+            p[i, c] *= 1.0 / total

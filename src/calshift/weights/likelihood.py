@@ -91,8 +91,10 @@ class LikelihoodInfluence(Frozen):
 
     def target(self, batch: Predictions) -> np.ndarray:
         """(rows, S) phi_j."""
-        p = self.calibrate(batch)
-        return np.asarray((p / (p @ self.ratio)[:, None] - self.target_mean) @ self.inverse.T)
+        z = self.calibrate(batch)
+        z *= (1 / (z @ self.ratio))[:, None]
+        z -= self.target_mean
+        return np.asarray(z @ self.inverse.T)
 
     def base(self, batch: Predictions) -> np.ndarray:
         """(rows, S) how each row moved the source prior: class shares, or the mean prediction."""
