@@ -120,14 +120,14 @@ class Agreement:
 class AbsoluteLaw(Frozen):
     """Of mean |g|, between two bounds.
 
-    A mean of u sign(g), with the sign from the other rows, cannot exceed mean |g| in expectation:
-    it bounds the error from below. From above, the estimate freed of noise is biased upwards if at
+    A mean of u s, with |s| <= 1 from the other rows' fit, cannot exceed mean |g| in expectation: it
+    bounds the error from below. From above, the estimate freed of noise is biased upwards if at
     all, and no mean of |g| exceeds the root of the mean of g^2.
 
     Attributes
     ----------
     estimate : mean |d|, freed of noise
-    least : mean of u sign(g) with left-out signs
+    least : that mean, s the fit in standard errors held to [-1, 1]
     variance : of either
     square : the law of mean g^2
     """
