@@ -93,3 +93,15 @@ def test_edges_are_the_same(switch):
 def test_going_without_is_a_matter_of_one_variable(switch):
     switch(False)
     assert fast.loops() is None
+
+
+def test_views_of_one_array_that_begin_at_the_same_place_are_told_apart(switch):
+    rng = np.random.default_rng(0)
+    p = rng.random(2000)
+    p[1::2] **= 3
+    y = (rng.random(1000) < p[:1000]).astype(int)
+    switch(True)
+    ask = {"weights": np.ones(2), "check": False}
+    view = calshift.target_calibration_error(p[:1000], y, p[::2], **ask)
+    copy = calshift.target_calibration_error(p[:1000].copy(), y, p[::2].copy(), **ask)
+    assert numbers(view) == numbers(copy)

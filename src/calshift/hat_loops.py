@@ -310,7 +310,7 @@ def thin_part(
         sums[:] = 0.0
         for b in range(part.shape[1]):
             upto += part[k, b]
-            group = int(min((upto - part[k, b] / 2) / total * parts, parts - 1))
+            group = max(0, int(min((upto - part[k, b] / 2) / total * parts, parts - 1)))
             sums[0, group] += mass[k, b]
             sums[1, group] += square[k, b]
             sums[2, group] += part[k, b]

@@ -14,6 +14,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from calshift.grid import ANGLE, CELLS, CENTRE, HALF, MIDDLE, SHIFT, WIDER
+
+# what is taken from the grid is part of the compiled loops: touch this file when that changes
 from calshift.hat_loops import compiled, fit_hats, invert_hats, lay_hats, root_hats, thin_part
 
 __all__ = [

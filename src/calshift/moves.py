@@ -26,7 +26,7 @@ MOST_WEIGHTS = 256  # beyond which moves of the weights are shortened where they
 SHORT = 64
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def _signs(E: int, R: int) -> np.ndarray:
     """(E, R, D) random signs, the same every time."""
     return 2.0 * np.random.default_rng(0).integers(0, 2, (E, R, SKETCH), np.int8) - 1.0

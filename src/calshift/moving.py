@@ -44,11 +44,14 @@ class Signs:
     mean_gap: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @staticmethod
-    def of(fits: Fits, signed: np.ndarray | None, counts: np.ndarray) -> Signs:
-        """From the fits; ``signed`` (E, S) has u sign(g) by label, if weights were estimated."""
+    def of(fits: Fits, signed: np.ndarray | None, counts: np.ndarray, part: float) -> Signs:
+        """From the fits; ``signed`` (E, S) has u sign(g) by label, if weights were estimated.
+
+        ``part`` is what a row counts in sums of squares: less than 1 if it stands for less.
+        """
         mass = float(fits.sums.mass[0].sum())
         mean = (fits.sums.pull * sign(fits.value)).sum(axis=1) / mass
-        noise = np.maximum(np.sqrt(_planned_noise(fits)), ROUNDING)
+        noise = np.sqrt(np.maximum(_planned_noise(fits) * part, ROUNDING**2))
         if signed is None:
             return Signs(mean, mass, np.zeros((0, len(mean))), noise)
         return Signs(mean, mass, (signed - np.outer(mean, counts)).T / mass, noise)

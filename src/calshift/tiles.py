@@ -61,9 +61,10 @@ def _turned(batch: Predictions, events: Events, which: tuple[int, ...]) -> np.nd
     return turned
 
 
-def _memory(batch: Predictions) -> tuple[int, int]:
-    """Where the scores of a batch begin, and how many rows they are."""
-    return batch.p.ctypes.data, len(batch)
+def _memory(batch: Predictions) -> tuple[Any, ...]:
+    """Where in memory the scores of a batch are; views of one array may begin at the same place."""
+    p = batch.p
+    return p.ctypes.data, p.shape, p.strides, p.dtype.str
 
 
 class Places:

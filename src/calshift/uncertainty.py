@@ -74,7 +74,7 @@ def _with_laws(
     signs = None
     if norm == 1:
         counts = source.facts.class_counts[moves.weighting.seen]
-        signs = Signs.of(fits, signed, counts)
+        signs = Signs.of(fits, signed, counts, source.facts.square / source.facts.size)
     kept = source.kept is not None and (target is None or target.kept is not None)
     kernel = SourceMoves(moves, True, kept, _threshold(moves, source), signs)
     tally = source.total(kernel)

@@ -361,3 +361,29 @@ def test_the_bootstrap_knows_weights_below_1_too():
     )  # fmt: skip
     plain = result_of(p, y, q, w, **options)
     assert less.standard_error == pytest.approx(plain.standard_error, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        (0.0, 1e-3, 0.0, 1e-17),  # degrees of freedom beyond what the chi-square can
+        (0.0, 1e-320, 0.0, 1e-3),
+        (1e-3, 0.0, 0.0, 0.0),
+        (0.0, 0.0, 0.0, 0.0),
+        (1e-300, 1e-300, 1e-300, 1e-300),
+        (1.0, 1e-9, 1e-12, 0.0),
+    ],
+)
+def test_extreme_moments_have_ends(moments):
+    low, high = SquareLaw(*moments).interval(0.95)
+    assert 0 <= low <= max(moments[0] - moments[1], 0) <= high
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_moments_that_are_no_numbers_have_no_ends_and_leave_the_others_alone(wrong):
+    for k in range(4):
+        moments = [np.array([value, value]) for value in (2e-3, 1e-3, 1e-7, 1e-7)]
+        moments[k][0] = wrong
+        low, high = SquareLaw(*moments).interval(0.95)
+        assert np.isnan([low[0], high[0]]).all()
+        assert 0 <= low[1] < high[1] < 0.1

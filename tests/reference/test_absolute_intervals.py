@@ -104,3 +104,26 @@ def test_standard_error_with_labels_is_that_of_a_mean():
     gap = np.array([y[p == score].mean() - score for score in (0.02, 0.95)])
     signed_residual = (y - p) * np.sign(gap)[(p > 0.5).astype(int)]
     assert result.standard_error == pytest.approx(signed_residual.std() / np.sqrt(1000), rel=1e-9)
+
+
+def test_scores_without_any_noise_have_ends():
+    """Where scores of 1 leave no noise the variance is 0, or by rounding a little less."""
+    y = (np.random.default_rng(0).random(35) < 0.4).astype(int)
+    p, q = np.repeat([0.95, 1.0], [18, 17]), np.repeat([0.0, 0.95, 1.0], [1, 12, 14])
+    w = np.array([1, 0.5])
+    for bins in ("auto", 3, 8, [0.5], [0.5, 0.97]):
+        result = estimated(p, y, q, w / w[y].mean(), kind="binary", bins=bins, norm=1)
+        low, high = result.confidence_interval()
+        assert 0 <= low <= result.estimate <= high <= 1
+
+
+def test_rows_that_count_less_have_the_noise_of_fewer_rows():
+    """A hundred rows of weight 1/4 are 25 rows whose noise averages over a hundred."""
+    rng = np.random.default_rng(1)
+    p = rng.choice([0.2, 0.4, 0.7], 4000)
+    y = (rng.random(4000) < p + 0.02).astype(int)
+    ends = []
+    for weight in (1.0, 0.25):
+        sample = calshift.Predictions(p, y, sample_weight=np.full(4000, weight))
+        ends.append(calshift.calibration_error(sample, norm=1, bins=3).law.least)
+    assert ends[0] == pytest.approx(ends[1], rel=1e-9)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import sqrt
+from math import isfinite, nan, sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from calshift.frozen import Frozen
 
 MOST_STEPS, CLOSE = 80, 1e-12  # of the search for an end, relative to it
 ONE_SIDED = 0.7  # of the doubt, where all of it is about too high a plug-in: a margin for the law
+MANY_DEGREES = 1e9  # of freedom, beyond which too: chndtr gives up
 FAR = 1e4  # noncentrality beyond which chi-square is taken as normal: chndtr slows down there
 
 
@@ -69,14 +70,16 @@ class SquareLaw(Frozen):
 
 
 def _agreeing(agreement: Agreement, doubt: float) -> tuple[float, float]:
-    """The least and the largest error that agrees with the plug-in."""
+    """The least and the largest error that agrees with the plug-in; NaN if that is no number."""
+    if not agreement.known:
+        return nan, nan
 
     def excess(t: float) -> float:
         return agreement(t) - doubt
 
     plug, bias = agreement.plug, agreement.bias
     found, far = max(plug - bias, 0.0), plug + bias + 1e-300
-    while excess(far) >= 0:
+    while excess(far) >= 0 and far < 1e300:
         far *= 2
     return _crossing(excess, 0.0, found), _crossing(excess, far, found)
 
@@ -93,6 +96,7 @@ class Agreement:
         from scipy.special import chndtr, ndtr  # late: importing calshift must be fast
 
         self.chi_square, self.normal = chndtr, ndtr
+        self.known = isfinite(plug + bias + first + second)
         variance, size = (first + second) / 4, plug + bias / 4
         kap = variance / size if size > 0 else 0.0
         self.sure = kap <= 0  # no noise was found: the plug-in is the error
@@ -103,15 +107,15 @@ class Agreement:
     def __call__(self, t: float) -> float:
         other = 2 * sqrt(t + self.bias) - self.root  # as far from the mean, on the other side
         low, high = min(self.root, other), max(self.root, other)
-        too_high = 1 - self._below(high**2, t)
-        return too_high + self._below(low**2, t) if low >= self.least else too_high / ONE_SIDED
+        too_high = 1 - self._below(high * high, t)
+        return too_high + self._below(low * low, t) if low >= self.least else too_high / ONE_SIDED
 
     def _below(self, plug: float, t: float) -> float:
         """P(plug-in below that | error t)."""
         if self.sure:
             return float(t <= plug)
         x, shift = plug / self.scale, t / self.scale
-        if shift <= FAR:
+        if shift <= FAR and self.df <= MANY_DEGREES:
             return float(self.chi_square(x, self.df, shift))
         return float(self.normal((x - self.df - shift) / sqrt(2 * self.df + 4 * shift)))
 
@@ -254,8 +258,10 @@ def _crossing(excess: Callable[[float], float], below: float, above: float) -> f
 
 def _trusted_step(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
     """The share of the way from a to b at which to look next."""
+    if fc in (fa, fb):
+        return 0.5
     xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
-    if phi**2 >= xi or (1 - phi) ** 2 >= 1 - xi or fa in (fb, fc):
+    if phi**2 >= xi or (1 - phi) ** 2 >= 1 - xi:
         return 0.5
     step = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
     least = min(CLOSE * abs(a) / abs(b - a), 0.5)
