@@ -105,3 +105,17 @@ def test_views_of_one_array_that_begin_at_the_same_place_are_told_apart(switch):
     view = calshift.target_calibration_error(p[:1000], y, p[::2], **ask)
     copy = calshift.target_calibration_error(p[:1000].copy(), y, p[::2].copy(), **ask)
     assert numbers(view) == numbers(copy)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -1e-6, 0.6])
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_what_is_no_probability_is_named_as_without(switch, kind, value):
+    p = np.full((50, 4), 0.25, dtype=kind)
+    p[30, 2] = value
+    said = []
+    for on in (False, True):
+        switch(on)
+        with pytest.raises(calshift.InvalidInput, match="row 30") as caught:
+            calshift.Predictions(p)
+        said.append(str(caught.value))
+    assert said[0] == said[1]

@@ -38,10 +38,8 @@ class BinEdges(Frozen):
         events: Events, cuts: list[np.ndarray], classes: tuple[Any, ...] | None
     ) -> BinEdges:
         """Fine bins of all events, from the first cells of all bins but one."""
-        ends = np.cumsum([len(cut) for cut in cuts])
-        inner = np.split(LOWEST[np.concatenate(cuts)], ends[:-1])
-        which = tuple(range(events.count))
-        return BinEdges(events, which, tuple(inner), True, classes, tuple(cuts))
+        inner = tuple(LOWEST[cut] for cut in cuts)
+        return BinEdges(events, tuple(range(events.count)), inner, True, classes, tuple(cuts))
 
     @property
     def max_bins(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from calshift.conversion import to_numpy
 from calshift.errors import InvalidInput
+from calshift.fast import loops
 
 LARGEST_SIZE = 1e100  # rows that frequency weights may stand for; squares stay finite
 LEAST_SIZE = 1e-100
@@ -78,11 +79,15 @@ def checked_probabilities(p: np.ndarray, name: str, start: int = 0) -> np.ndarra
     K, rounding = 2 if p.ndim == 1 else p.shape[1], _rounding(p)
     if p.dtype not in (np.float32, np.float64):
         p = p.astype(np.float32 if p.dtype == np.float16 else np.float64)
+    highest, tolerance = 1 + 8 * rounding, max(1e-3, K * rounding)
+    compiled = loops() if p.ndim == 2 else None
+    if compiled is not None and compiled.on_simplex(p, highest, tolerance / 2):
+        return p
     low, high = p.min(), p.max()
-    if not (low >= 0 and high <= 1 + 8 * rounding):  # a NaN fails too
-        raise InvalidInput(_range_message(p, name, 1 + 8 * rounding, start))
+    if not (low >= 0 and high <= highest):  # a NaN fails too
+        raise InvalidInput(_range_message(p, name, highest, start))
     if p.ndim == 2:
-        _check_sums(p, name, max(1e-3, K * rounding), start)
+        _check_sums(p, name, tolerance, start)
     return p
 
 

@@ -106,7 +106,7 @@ def _spread(found: Estimation, kept: np.ndarray) -> Estimation:
 
 def check_rows(source: Facts, target: Facts | None, w: np.ndarray) -> None:
     """Two rows are the least from which a spread can be told."""
-    usable = float(source.class_counts @ (np.nan_to_num(w) > 0))
+    usable = float(source.class_counts @ (w > 0))  # NaN is not
     sizes = {"p": usable} if target is None else {"p_source": usable, "p_target": target.size}
     for name, size in sizes.items():
         if size < 2:

@@ -20,7 +20,8 @@ from calshift.hat_loops import compiled, fit_hats, invert_hats, lay_hats, root_h
 
 __all__ = [
     "count", "cut_cells", "fit_hats", "invert_hats", "lay", "lay_hats", "move_source",
-    "move_target", "place", "root_hats", "scale", "sum_rows", "sum_source", "thin_part",
+    "move_target", "on_simplex", "place", "root_hats", "scale", "sum_rows", "sum_source",
+    "thin_part",
 ]  # fmt: skip
 
 _SHIFT, _HALF = SHIFT[8], HALF + WIDER[8]
@@ -63,6 +64,21 @@ def count(score: np.ndarray, f: np.ndarray, rows: np.ndarray, total: np.ndarray)
             once = f[i] if len(f) else 1.0
             rows[k, cell] += once
             total[k, cell] += once * value
+
+
+@compiled
+def on_simplex(p: np.ndarray, highest: float, tolerance: float) -> bool:
+    """Whether all numbers lie in [0, highest] and all rows sum to 1; a NaN is no such number."""
+    for i in range(len(p)):
+        total = low = high = 0.0
+        for k in range(p.shape[1]):
+            value = np.float64(p[i, k])
+            total += value
+            low = min(low, value)
+            high = max(high, value)
+        if not (low >= 0 and high <= highest and abs(total - 1.0) <= tolerance):
+            return False
+    return True
 
 
 @compiled

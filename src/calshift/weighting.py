@@ -25,9 +25,10 @@ class Weighting:
         class_weights: np.ndarray, influence: WeightInfluence | None, sizes: tuple[float, float]
     ) -> Weighting:
         """From weights with NaN for classes that are left out."""
-        scale = float(np.nanmax(class_weights))
-        values = np.nan_to_num(class_weights) / scale
-        return Weighting(values, ~np.isnan(class_weights), scale, influence, sizes)
+        seen = ~np.isnan(class_weights)
+        values = np.where(seen, class_weights, 0.0)
+        scale = float(values.max())
+        return Weighting(values / scale, seen, scale, influence, sizes)
 
     def source_moves(self, batch: Predictions) -> np.ndarray:
         """(rows, S) by how much each source row moved the weights; (rows, 0) if they are given."""
