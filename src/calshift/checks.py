@@ -80,6 +80,7 @@ def checked_probabilities(p: np.ndarray, name: str, start: int = 0) -> np.ndarra
     if p.dtype not in (np.float32, np.float64):
         p = p.astype(np.float32 if p.dtype == np.float16 else np.float64)
     highest, tolerance = 1 + 8 * rounding, max(1e-3, K * rounding)
+    # rows next to the tolerance, summed here in double precision, are left to numpy below
     compiled = loops() if p.ndim == 2 else None
     if compiled is not None and compiled.on_simplex(p, highest, tolerance / 2):
         return p

@@ -345,10 +345,10 @@ def _fill(fits: Fits, compiled: Any) -> None:
     layout, sums = fits.layout, fits.sums
     (E, B), R = layout.left.shape, layout.width
     moments, coefficients, plug = np.empty((2, E, R)), np.zeros((E, R)), np.empty(E)
-    value, tables = np.empty((E, B)), np.empty((E, B, 4))
+    tables = np.empty((E, B, 4))
     hats = fits.inverse, layout.left, layout.share, layout.count
-    compiled.fit_hats(*hats, sums.pull, sums.share, moments, coefficients, value, tables, plug)
-    _, leverage, slope, energy = tables.transpose(2, 0, 1).copy()
+    compiled.fit_hats(*hats, sums.pull, sums.share, moments, coefficients, tables, plug)
+    value, leverage, slope, energy = tables.transpose(2, 0, 1).copy()
     fits.__dict__.update(
         moments=tuple(moments), coefficients=coefficients, value=value, leverage=leverage,
         slope=slope, energy=energy, tables=tables, plug=plug,

@@ -254,16 +254,17 @@ def _tabled(
 def fit_hats(
     inverse: np.ndarray, left: np.ndarray, share: np.ndarray, number: np.ndarray,
     pull: np.ndarray, target: np.ndarray, moments: np.ndarray, coefficients: np.ndarray,
-    value: np.ndarray, tables: np.ndarray, plug: np.ndarray,
+    tables: np.ndarray, plug: np.ndarray,
 ) -> None:  # fmt: skip
-    """What `calshift.fits.Fits` tells of its events: M (2, E, R), alpha, g, tables, |a|^2."""
+    """What `calshift.fits.Fits` tells of its events: M (2, E, R), alpha, tables, |a|^2."""
     R = inverse.shape[1]
     sums, slope, M = np.empty(R), np.empty(R), np.empty((2, R))
     product, energy = np.empty((R, R)), np.empty((2, R))
     for k in range(len(left)):
         V, knots, alpha = inverse[k], number[k], coefficients[k]
         _band(left[k], share[k], target[k], M)
-        moments[:, k] = M
+        for r in range(R):  # assigned as slices it would take seconds to compile
+            moments[0, k, r], moments[1, k, r] = M[0, r], M[1, r]
         _times(left[k], share[k], pull[k], sums)
         for r in range(knots):
             alpha[r] = 0.0
@@ -280,8 +281,7 @@ def fit_hats(
         _tabled(V, slope, energy, alpha, left[k], share[k], knots, tables[k])
         plug[k] = 0.0
         for b in range(left.shape[1]):
-            value[k, b] = tables[k, b, 0]
-            plug[k] += target[k, b] * value[k, b] ** 2
+            plug[k] += target[k, b] * tables[k, b, 0] ** 2
 
 
 @compiled
