@@ -119,3 +119,65 @@ def test_what_is_no_probability_is_named_as_without(switch, kind, value):
             calshift.Predictions(p)
         said.append(str(caught.value))
     assert said[0] == said[1]
+
+
+def pencil(rng: np.random.Generator, R: int, thin: int, nearly: float) -> tuple[np.ndarray, ...]:
+    """Two definite tridiagonal matrices (2, R); in ``thin`` places the first is small."""
+    M = np.zeros((2, R))
+    M[0] = rng.uniform(0.5, 2, R)
+    M[1, :-1] = rng.uniform(0.1, 0.24, R - 1)
+    A = M * rng.uniform(0.7, 2, R)
+    A[1, :-1] = M[1, :-1]
+    small = rng.choice(R, thin, replace=False)
+    A[0, small] = 0.6 * nearly
+    A[1, small] *= nearly
+    A[1, small[small > 0] - 1] *= nearly
+    return A, M
+
+
+@pytest.mark.parametrize("nearly", [0.3, 1e-2, 1e-6])
+@pytest.mark.parametrize("thin", [1, 3, 9])
+def test_few_small_eigenvalues_are_raised_as_all_are_by_lapack(thin, nearly):
+    """Found one by one or left to LAPACK; never both wrong and said to be done."""
+    from calshift import hat_loops
+    from calshift.fits import _turned_inverse, dense_band
+
+    floor, done, rng = 0.5, 0, np.random.default_rng([thin, int(1 / nearly)])
+    for R in [*range(10, 30)] * 3:
+        A, M = pencil(rng, R, thin, nearly)
+        below = np.sum(np.linalg.eigvalsh(whitened(A, M)) < floor)
+        assert hat_loops._below(A, M, floor, R) == below
+        found, room = np.zeros((R, R)), np.zeros((hat_loops.MOST_RAISED, R + 1))
+        if not hat_loops._floored(A, M, floor, R, room, found):
+            continue
+        done += 1
+        full = [dense_band(one[:1], one[1:]) for one in (A, M)]
+        expected = _turned_inverse(*full)[0]
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10 * np.abs(expected).max())
+    # the others are many, or near 0: these must have been left
+    assert done == (60 if thin <= 3 and nearly > 1e-3 else 0)
+
+
+def whitened(A: np.ndarray, M: np.ndarray) -> np.ndarray:
+    from calshift.fits import dense_band
+
+    dense_A, dense_M = (dense_band(one[:1], one[1:])[0] for one in (A, M))
+    root = np.linalg.inv(np.linalg.cholesky(dense_M))
+    return root @ dense_A @ root.T
+
+
+@pytest.mark.parametrize(("apart", "told"), [(0.0, False), (1e-13, True), (1e-7, True)])
+def test_equal_small_eigenvalues_are_left_to_lapack_and_near_ones_told_apart(apart, told):
+    """Two halves that do not touch and are nearly the same: their vectors could come out alike."""
+    from calshift import hat_loops
+    from calshift.fits import _turned_inverse, dense_band
+
+    M = np.zeros((2, 12))
+    M[0], M[1] = 1.0, [0.2, 0.2, 0.2, 0.2, 0.2, 0, 0.2, 0.2, 0.2, 0.2, 0.2, 0]
+    A = M.copy()
+    A[0, [2, 8]] = 0.3, 0.3 + apart
+    found, room = np.zeros((12, 12)), np.zeros((hat_loops.MOST_RAISED, 13))
+    assert hat_loops._floored(A, M, 0.5, 12, room, found) == told
+    if told:
+        expected = _turned_inverse(*[dense_band(one[:1], one[1:]) for one in (A, M)])[0]
+        np.testing.assert_allclose(found, expected, atol=1e-10)

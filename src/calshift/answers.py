@@ -91,12 +91,13 @@ def _averaged(
 ) -> dict[str, Any]:
     """The mean over the events not left out, and what was asked."""
     classwise = events.kind == "classwise"
-    each = n / (~np.isnan(found.values)).sum() if classwise else np.inf
+    kept = found.values[~np.isnan(found.values)]
+    each = n / len(kept) if classwise else np.inf
     notes, trusted = objections(class_weights, assumption, found.thin, found.lonely, each, m)
     if found.law is not None and np.all(found.law.standard_error == 0):
         notes = (*notes, f"no row is off at all: errors below about {3 / n:.2g} cannot be seen")
     return {
-        "estimate": float(np.nanmean(found.values)),
+        "estimate": float(kept.mean()),
         "per_class": found.values if classwise else None,
         "kind": events.kind,
         "norm": options.norm,

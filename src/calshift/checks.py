@@ -9,11 +9,11 @@ import numpy as np
 
 from calshift.conversion import to_numpy
 from calshift.errors import InvalidInput
-from calshift.fast import loops
 
 LARGEST_SIZE = 1e100  # rows that frequency weights may stand for; squares stay finite
 LEAST_SIZE = 1e-100
 MOST_CLASSES = 10_000_000
+AT_ONCE = 2**17  # numbers looked at again while they are in the cache
 
 
 def is_number(value: Any) -> bool:
@@ -80,15 +80,13 @@ def checked_probabilities(p: np.ndarray, name: str, start: int = 0) -> np.ndarra
     if p.dtype not in (np.float32, np.float64):
         p = p.astype(np.float32 if p.dtype == np.float16 else np.float64)
     highest, tolerance = 1 + 8 * rounding, max(1e-3, K * rounding)
-    # rows next to the tolerance, summed here in double precision, are left to numpy below
-    compiled = loops() if p.ndim == 2 else None
-    if compiled is not None and compiled.on_simplex(p, highest, tolerance / 2):
-        return p
-    low, high = p.min(), p.max()
-    if not (low >= 0 and high <= highest):  # a NaN fails too
-        raise InvalidInput(_range_message(p, name, highest, start))
-    if p.ndim == 2:
-        _check_sums(p, name, tolerance, start)
+    step = max(1, AT_ONCE // K)
+    for first in range(0, len(p), step):
+        rows = p[first : first + step]
+        if not (rows.min() >= 0 and rows.max() <= highest):  # a NaN fails too
+            raise InvalidInput(_range_message(p, name, highest, start))
+        if p.ndim == 2:
+            _check_sums(rows, name, tolerance, start + first)
     return p
 
 
@@ -98,9 +96,9 @@ def _rounding(p: np.ndarray) -> float:
 
 def _check_sums(p: np.ndarray, name: str, tolerance: float, start: int) -> None:
     sums = p @ np.ones(p.shape[1], dtype=p.dtype)  # many times as fast as sum(axis=1)
-    wrong = np.abs(sums - 1) > tolerance
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    off = np.abs(sums - 1)
+    if off.max() > tolerance:
+        row = int(np.argmax(off > tolerance))
         msg = (
             f"{name} must be probabilities that sum to 1 in each row; "
             f"row {start + row} sums to {sums[row]:.6g}{_likely_cause(p, sums)}"

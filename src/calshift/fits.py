@@ -141,7 +141,13 @@ class Fits:
 
     def covariance(self, mass: np.ndarray) -> np.ndarray:
         """V X' diag(mass) X V: (E, B) -> (E, R, R), or (E, R) where it is diagonal."""
-        diagonal, above = self.layout.band(mass)
+        compiled, layout = loops(), self.layout
+        if compiled is not None and self.inverse.ndim == 3:
+            covariance = np.zeros(self.inverse.shape)
+            hats = layout.left, layout.share, layout.count
+            compiled.covary_hats(self.inverse, *hats, mass, covariance)
+            return covariance
+        diagonal, above = layout.band(mass)
         if self.inverse.ndim == 2:
             return np.asarray(self.inverse**2 * diagonal)
         return np.asarray(self.inverse @ banded_rows(diagonal, above, self.inverse))

@@ -9,7 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-compiled = njit(cache=True, nogil=True, error_model="numpy")
+compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+MOST_RAISED = 6  # eigenvalues that are sought one by one
+LEAST_VALUE = 1e-3  # of the floor: of smaller ones A^-1 loses digits
+MOST_HALVES = 52  # of the bracket of an eigenvalue: all of a double's digits
+ORTHOGONAL = 1e-10  # product of two eigenvectors
 
 
 @compiled
@@ -152,6 +156,93 @@ def _invert(band: np.ndarray, knots: int, inverse: np.ndarray) -> None:
 
 
 @compiled
+def _below(A: np.ndarray, M: np.ndarray, shift: float, knots: int) -> int:
+    """How many eigenvalues of A relative to M lie below ``shift``: pivots of A - shift M do."""
+    found, pivot = 0, 1.0
+    for r in range(knots):
+        beside = A[1, r - 1] - shift * M[1, r - 1] if r else 0.0
+        pivot = A[0, r] - shift * M[0, r] - beside * beside / pivot
+        found += pivot < 0
+        if pivot == 0:
+            pivot = 1e-300
+    return found
+
+
+@compiled
+def _eigenvalue(A: np.ndarray, M: np.ndarray, j: int, low: float, high: float, knots: int) -> float:
+    """The j-th least eigenvalue of A relative to M, which lies between low and high."""
+    for _ in range(MOST_HALVES):
+        middle = (low + high) / 2
+        if _below(A, M, middle, knots) > j:
+            high = middle
+        else:
+            low = middle
+    return (low + high) / 2
+
+
+@compiled
+def _eigenvector(A: np.ndarray, M: np.ndarray, value: float, y: np.ndarray) -> None:
+    """y with (A - value M) y = 0 and y' M y = 1, by elimination from both ends.
+
+    They meet where what is left over is least: from there y grows outwards without cancellation.
+    """
+    knots, meet = len(y), 0
+    main, beside = A[0, :knots] - value * M[0, :knots], A[1, :knots] - value * M[1, :knots]
+    down, up = main.copy(), main.copy()
+    for r in range(1, knots):
+        down[r] -= beside[r - 1] ** 2 / (down[r - 1] if down[r - 1] != 0 else 1e-300)
+    for r in range(knots - 2, -1, -1):
+        up[r] -= beside[r] ** 2 / (up[r + 1] if up[r + 1] != 0 else 1e-300)
+    for r in range(knots):
+        if abs(down[r] + up[r] - main[r]) < abs(down[meet] + up[meet] - main[meet]):
+            meet = r
+    y[meet] = 1.0
+    for r in range(meet - 1, -1, -1):
+        y[r] = -beside[r] * y[r + 1] / (down[r] if down[r] != 0 else 1e-300)
+    for r in range(meet + 1, knots):
+        y[r] = -beside[r - 1] * y[r - 1] / (up[r] if up[r] != 0 else 1e-300)
+    y /= np.sqrt(_product(M, y, y))
+
+
+@compiled
+def _product(band: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
+    """x' band y."""
+    total = 0.0
+    for r in range(len(x)):
+        total += band[0, r] * x[r] * y[r]
+        if r + 1 < len(x):
+            total += band[1, r] * (x[r] * y[r + 1] + x[r + 1] * y[r])
+    return total
+
+
+@compiled
+def _floored(
+    A: np.ndarray, M: np.ndarray, floor: float, knots: int, room: np.ndarray, inverse: np.ndarray
+) -> bool:
+    """A^-1 with eigenvalues relative to M raised to ``floor``, if those below it are few.
+
+    A^-1 + sum (1 / floor - 1 / value) y y' over them. Nothing is said where they are many, near 0,
+    or so near each other that their vectors y are not told apart.
+    """
+    few, least = _below(A, M, floor, knots), LEAST_VALUE * floor
+    if few > len(room) or _below(A, M, least, knots) > 0:
+        return False
+    for j in range(few):
+        value, y = _eigenvalue(A, M, j, least, floor, knots), room[j, :knots]
+        _eigenvector(A, M, value, y)
+        for i in range(j):
+            if not abs(_product(M, room[i, :knots], y)) < ORTHOGONAL:
+                return False
+        room[j, knots] = 1.0 / floor - 1.0 / value
+    _invert(A, knots, inverse)
+    for j in range(few):
+        for r in range(knots):
+            for c in range(knots):
+                inverse[r, c] += room[j, knots] * room[j, r] * room[j, c]
+    return True
+
+
+@compiled
 def _whiten(
     band: np.ndarray, other: np.ndarray, knots: int, whiten: np.ndarray, turned: np.ndarray
 ) -> None:
@@ -188,11 +279,11 @@ def invert_hats(
 ) -> None:  # fmt: skip
     """A^-1 (E, R, R) of events whose A / sum w lies above floor M: their state is 0.
 
-    Of the others with a definite M (1) it has W (A / sum w) W', and ``whiten`` has W; what is left
-    (2) stays 0.
+    So is that of events of which few eigenvalues must be raised. Of the others with a definite M
+    (1) it has W (A / sum w) W', and ``whiten`` has W; what is left (2) stays 0.
     """
     R = inverse.shape[1]
-    A, M = np.empty((2, R)), np.empty((2, R))
+    A, M, room = np.empty((2, R)), np.empty((2, R)), np.empty((MOST_RAISED, R + 1))
     for k in range(len(left)):
         knots = number[k]
         _band(left[k], share[k], mass[k], A)
@@ -202,8 +293,11 @@ def invert_hats(
         if definite and _least_pivot(A, M, floor * total, knots) > 0:
             _invert(A, knots, inverse[k])
         elif definite:
-            state[k] = 1
             A /= total
+            if _floored(A, M, floor, knots, room, inverse[k]):
+                inverse[k] /= total
+                continue
+            state[k] = 1
             _whiten(M, A, knots, whiten[k], inverse[k])
             for r in range(knots, R):
                 inverse[k, r, r] = 1.0  # knots that it lacks: any direction will do
@@ -282,6 +376,45 @@ def fit_hats(
         plug[k] = 0.0
         for b in range(left.shape[1]):
             plug[k] += target[k, b] * tables[k, b, 0] ** 2
+
+
+@compiled
+def covary_hats(
+    inverse: np.ndarray, left: np.ndarray, share: np.ndarray, number: np.ndarray,
+    mass: np.ndarray, covariance: np.ndarray,
+) -> None:  # fmt: skip
+    """V X' diag(mass) X V of each event, (E, R, R); 0 for knots that it lacks."""
+    R = inverse.shape[1]
+    band, product = np.empty((2, R)), np.empty((R, R))
+    for k in range(len(left)):
+        V, S, knots = inverse[k], covariance[k], number[k]
+        _band(left[k], share[k], mass[k], band)
+        _banded(V, band, knots, product)
+        for r in range(knots):
+            for s in range(knots):
+                pull = product[r, s]
+                for c in range(r + 1):
+                    S[r, c] += pull * V[s, c]
+            for c in range(r):
+                S[c, r] = S[r, c]
+
+
+@compiled
+def square_hats(
+    diagonal: np.ndarray, above: np.ndarray, covariance: np.ndarray, out: np.ndarray
+) -> None:
+    """(E,) tr(M S M S), M tridiagonal."""
+    R = covariance.shape[1]
+    band, product = np.empty((2, R)), np.empty((R, R))
+    for k in range(len(covariance)):
+        for r in range(R):
+            band[0, r], band[1, r] = diagonal[k, r], above[k, r]
+        _banded(covariance[k], band, R, product)
+        total = 0.0
+        for r in range(R):
+            for s in range(R):
+                total += product[r, s] * product[s, r]
+        out[k] = total
 
 
 @compiled

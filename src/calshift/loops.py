@@ -16,12 +16,21 @@ from numba.extending import intrinsic
 from calshift.grid import ANGLE, CELLS, CENTRE, HALF, MIDDLE, SHIFT, WIDER
 
 # what is taken from the grid is part of the compiled loops: touch this file when that changes
-from calshift.hat_loops import compiled, fit_hats, invert_hats, lay_hats, root_hats, thin_part
+from calshift.hat_loops import (
+    compiled,
+    covary_hats,
+    fit_hats,
+    invert_hats,
+    lay_hats,
+    root_hats,
+    square_hats,
+    thin_part,
+)
 
 __all__ = [
-    "count", "cut_cells", "fit_hats", "invert_hats", "lay", "lay_hats", "move_source",
-    "move_target", "on_simplex", "place", "root_hats", "scale", "sum_rows", "sum_source",
-    "thin_part",
+    "count", "covary_hats", "cut_cells", "fit_hats", "invert_hats", "lay", "lay_hats",
+    "move_source", "move_target", "place", "root_hats", "scale", "square_hats", "sum_rows",
+    "sum_source", "thin_part",
 ]  # fmt: skip
 
 _SHIFT, _HALF = SHIFT[8], HALF + WIDER[8]
@@ -67,24 +76,14 @@ def count(score: np.ndarray, f: np.ndarray, rows: np.ndarray, total: np.ndarray)
 
 
 @compiled
-def on_simplex(p: np.ndarray, highest: float, tolerance: float) -> bool:
-    """Whether all numbers lie in [0, highest] and all rows sum to 1; a NaN is no such number."""
-    for i in range(len(p)):
-        total = low = high = 0.0
-        for k in range(p.shape[1]):
-            value = np.float64(p[i, k])
-            total += value
-            low = min(low, value)
-            high = max(high, value)
-        if not (low >= 0 and high <= highest and abs(total - 1.0) <= tolerance):
-            return False
-    return True
-
-
-@compiled
 def sum_rows(p: np.ndarray, total: np.ndarray) -> None:
-    """Sums (K,) of all rows."""
-    for i in range(len(p)):
+    """Sums (K,) of all rows, four at a time."""
+    even = len(p) - len(p) % 4
+    for i in range(0, even, 4):
+        for k in range(p.shape[1]):
+            first = np.float64(p[i, k]) + np.float64(p[i + 1, k])
+            total[k] += first + (np.float64(p[i + 2, k]) + np.float64(p[i + 3, k]))
+    for i in range(even, len(p)):
         for k in range(p.shape[1]):
             total[k] += p[i, k]
 
@@ -108,16 +107,17 @@ def sum_source(
 ) -> None:
     """Sums over source rows in each bin."""
     for k in range(len(score)):
-        for i in range(score.shape[1]):
-            b = bins[k, i]
+        row, lying, sums = score[k], bins[k], out[k]
+        for i in range(len(row)):
+            b = np.uint64(lying[i])  # a signed one might count from the end: asked each time
             once = f[i] if len(f) else 1.0
             mass = once * w[i]
-            u = (1.0 if truth[i] == k else 0.0) - np.float64(score[k, i])
-            out[k, 0, b] += once
-            out[k, 1, b] += once if mass > 0 else 0.0
-            out[k, 2, b] += mass
-            out[k, 3, b] += mass * w[i]
-            out[k, 4, b] += mass * u
+            u = (1.0 if truth[i] == k else 0.0) - np.float64(row[i])
+            sums[0, b] += once
+            sums[1, b] += once if mass > 0 else 0.0
+            sums[2, b] += mass
+            sums[3, b] += mass * w[i]
+            sums[4, b] += mass * u
 
 
 @compiled
@@ -146,29 +146,30 @@ def move_source(
     sketch = np.empty((left.shape[1] if D else 0, D))
     for k in range(len(score)):
         squares = 0.0
-        for b in range(len(sketch)):  # X V, an event at a time: it stays in the cache
-            at, far = left[k, b], share[k, b]
+        for bin_ in range(len(sketch)):  # X V, an event at a time: it stays in the cache
+            at, far = left[k, bin_], share[k, bin_]
             after = min(at + 1, turned.shape[1] - 1)
             for d in range(D):
-                sketch[b, d] = (1.0 - far) * turned[k, at, d] + far * turned[k, after, d]
-        for i in range(score.shape[1]):
-            b = bins[k, i]
+                sketch[bin_, d] = (1.0 - far) * turned[k, at, d] + far * turned[k, after, d]
+        row, lying, fit, noises, tilts = score[k], bins[k], fits[k], noise[k], tilt[k]
+        for i in range(len(row)):
+            b = np.uint64(lying[i])
             once = f[i] if len(f) else 1.0
             part = min(once, 1.0)
-            g = fits[k, b, 0]
-            e = (1.0 if truth[i] == k else 0.0) - np.float64(score[k, i]) - g
-            leverage = fits[k, b, 1] * (w[i] * part)
+            g = fit[b, 0]
+            e = (1.0 if truth[i] == k else 0.0) - np.float64(row[i]) - g
+            leverage = fit[b, 1] * (w[i] * part)
             slack = max(1.0 - leverage, least)
             pulled = e * w[i]
             inverse = 1.0 / slack
             left_out = pulled * inverse
             squared = pulled * left_out * (once * part)
-            noise[k, b] += squared
-            tilt[k, b] += left_out * leverage * once
-            move = left_out * fits[k, b, 2] + own * (g * g - plug[k])
+            noises[b] += squared
+            tilts[b] += left_out * leverage * once
+            move = left_out * fit[b, 2] + own * (g * g - plug[k])
             squares += move * move * (once * part)
             moved[i] += move
-            if D and squared * fits[k, b, 3] > threshold:
+            if D and squared * fit[b, 3] > threshold:
                 size = pulled * np.sqrt(inverse)
                 for d in range(D):
                     x[i, d] += size * sketch[b, d]

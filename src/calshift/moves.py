@@ -21,7 +21,7 @@ from calshift.tiles import Places
 from calshift.weighting import Weighting
 
 EXACT_WORK = 3e7  # rows times squared coordinates, up to which S of all events is kept whole
-SKETCH = 16  # random directions: what events share of |S|^2 within 13%
+SKETCH = 8  # random directions: |S|^2 within 2 to 5% (benchmarks/sketch.py)
 MOST_WEIGHTS = 256  # beyond which moves of the weights are shortened where they meet bins
 SHORT = 64
 
@@ -66,6 +66,8 @@ class Moves:
     @cached_property
     def slope_by_weight(self) -> np.ndarray:
         """(S, E) 2 Gam' M alpha."""
+        if self.by_label is None:
+            return np.zeros((0, len(self.fits.coefficients)))
         pulled = banded_product(*self.fits.moments, self.fits.coefficients)
         return np.asarray(2 * np.einsum("ers,er->se", self.by_weight, pulled))
 
@@ -106,6 +108,8 @@ class Moves:
     @cached_property
     def sketch_by_weight(self) -> np.ndarray:
         """(S, D) Gam in these directions."""
+        if self.by_label is None:
+            return np.zeros((0, self.directions.shape[2]))
         return np.asarray(np.einsum("ers,erd->sd", self.by_weight, self.directions))
 
     @cached_property

@@ -41,16 +41,18 @@ def objections(
         )
     if assumption is not None and assumption.p_value is None:
         grave.append("whether only the mix of classes has changed could not be tested")
+    unseen = 0.0 if weights is None else weights.unseen_share
     if weights is not None:
+        ess = weights.ess
         known = [c for c in weights.untrusted if not np.isnan(weights.values[c])]
-        doubted = min(float(weights.prior_target[known].sum()) + weights.unseen_share, 1.0)
+        doubted = min(float(weights.prior_target[known].sum()) + unseen, 1.0)
         if doubted > DOUBTED_SHARE:
             fatal.append(f"{doubted:.0%} of the target is of classes whose weight is not trusted")
-        if weights.ess < TOO_SMALL_ESS:
-            fatal.append(worth(weights.ess))
+        if ess < TOO_SMALL_ESS:
+            fatal.append(worth(ess))
         (grave if weights.converged else fatal).extend(weights.warnings)
-        if TOO_SMALL_ESS <= weights.ess < SMALL_ESS:
-            grave.append(worth(weights.ess))
+        if TOO_SMALL_ESS <= ess < SMALL_ESS:
+            grave.append(worth(ess))
     for share, most, what in zip(thin, THIN_SHARE, ("error", "target"), strict=True):
         if share > most:
             note = f"{share:.0%} of the {what} lies where the source has hardly a row"
@@ -65,6 +67,6 @@ def objections(
             f"{lonely} rows have too few neighbours within the bandwidth; their nearest stood in"
         )
     first: list[str] = []  # classes that the source lacks explain much of what else is odd
-    if weights is not None and weights.unseen_share > UNSEEN_SHARE:
+    if unseen > UNSEEN_SHARE:
         first = [note for note in fatal + grave if note.startswith("the source lacks")]
     return tuple(dict.fromkeys(first + fatal + grave)), not fatal

@@ -64,7 +64,7 @@ def _turned(batch: Predictions, events: Events, which: tuple[int, ...]) -> np.nd
 def _memory(batch: Predictions) -> tuple[Any, ...]:
     """Where in memory the scores of a batch are; views of one array may begin at the same place."""
     p = batch.p
-    return p.ctypes.data, p.shape, p.strides, p.dtype.str
+    return p.__array_interface__["data"][0], p.shape, p.strides, p.dtype.str
 
 
 class Places:
@@ -183,6 +183,8 @@ def true_event(batch: Predictions, events: Events, which: tuple[int, ...]) -> np
     if events.count == 1:
         true = events.stratum_outcome(which[0])[events.stratum(batch)]
         return np.asarray(true.astype(np.int64) - 1)
+    if len(which) == events.n_classes:
+        return batch.labels
     place = np.full(events.n_classes, -1)
     place[list(which)] = np.arange(len(which))
     return np.asarray(place[batch.labels])

@@ -17,6 +17,7 @@ import numpy as np
 from calshift.engine import Engine
 from calshift.engines import Blocks
 from calshift.estimators import Second, errors, unfolded_gaps
+from calshift.fast import loops
 from calshift.fits import Fits, banded_rows
 from calshift.moves import Moves
 from calshift.moving import Signs, SourceMoves, TargetMoves, TargetNoise
@@ -222,6 +223,11 @@ def _squared_norms(fits: Fits, covariance: np.ndarray) -> np.ndarray:
     """(E,) |S|^2 = tr(M S M S) of each event."""
     if covariance.ndim == 2:
         return np.asarray(((fits.moments[0] * covariance) ** 2).sum(axis=1))
+    compiled = loops()
+    if compiled is not None:
+        found = np.empty(len(covariance))
+        compiled.square_hats(*fits.moments, covariance, found)
+        return found
     product = banded_rows(*fits.moments, covariance)
     return np.asarray(np.einsum("ers,esr->e", product, product))
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from calshift.frozen import Frozen
 
-MOST_STEPS, CLOSE = 80, 1e-12  # of the search for an end, relative to it
+MOST_STEPS, CLOSE = 80, 1e-11  # of the search for an end, relative to it
+LEAST = 1e-300  # probability that has a quantile
 ONE_SIDED = 0.7  # of the doubt, where all of it is about too high a plug-in: a margin for the law
 MANY_DEGREES = 1e9  # of freedom, beyond which too: chndtr gives up
 FAR = 1e4  # noncentrality beyond which chi-square is taken as normal: chndtr slows down there
@@ -74,14 +75,22 @@ def _agreeing(agreement: Agreement, doubt: float) -> tuple[float, float]:
     if not agreement.known:
         return nan, nan
 
-    def excess(t: float) -> float:
-        return agreement(t) - doubt
+    quantile, asked = agreement.quantile, float(agreement.quantile(doubt / 2))
+
+    def excess(t: float) -> float:  # of quantiles, nearly straight lines in t
+        return float(quantile(min(max(agreement(t), LEAST), 1.0) / 2)) - asked
 
     plug, bias = agreement.plug, agreement.bias
     found, far = max(plug - bias, 0.0), plug + bias + 1e-300
-    while excess(far) >= 0 and far < 1e300:
+    here, there = excess(found), excess(far)
+    while there >= 0 and far < 1e300:
         far *= 2
-    return _crossing(excess, 0.0, found), _crossing(excess, far, found)
+        there = excess(far)
+    low, high = agreement.likely(doubt)
+    return (
+        _crossing(excess, (0.0, excess(0.0)), (found, here), low),
+        _crossing(excess, (far, there), (found, here), high),
+    )
 
 
 class Agreement:
@@ -93,9 +102,9 @@ class Agreement:
     """
 
     def __init__(self, plug: float, bias: float, first: float, second: float) -> None:
-        from scipy.special import chndtr, ndtr  # late: importing calshift must be fast
+        from scipy.special import chndtr, ndtr, ndtri  # late: importing calshift must be fast
 
-        self.chi_square, self.normal = chndtr, ndtr
+        self.chi_square, self.normal, self.quantile = chndtr, ndtr, ndtri
         self.known = isfinite(plug + bias + first + second)
         variance, size = (first + second) / 4, plug + bias / 4
         kap = variance / size if size > 0 else 0.0
@@ -109,6 +118,12 @@ class Agreement:
         low, high = min(self.root, other), max(self.root, other)
         too_high = 1 - self._below(high * high, t)
         return too_high + self._below(low * low, t) if low >= self.least else too_high / ONE_SIDED
+
+    def likely(self, doubt: float) -> tuple[float, float]:
+        """About where it falls to the doubt: roots are nearly normal, with variance ``scale``."""
+        reach = -float(self.quantile(doubt / 2)) * sqrt(self.scale)
+        low, high = max(self.root - reach, 0.0), self.root + reach
+        return low * low - self.bias, high * high - self.bias
 
     def _below(self, plug: float, t: float) -> float:
         """P(plug-in below that | error t)."""
@@ -233,16 +248,23 @@ class RowMoves(Frozen):
         return shared + float(self.target @ other.target)
 
 
-def _crossing(excess: Callable[[float], float], below: float, above: float) -> float:
-    """Where a function turns from negative to positive between two such ends.
+def _crossing(
+    excess: Callable[[float], float],
+    below: tuple[float, float],
+    above: tuple[float, float],
+    likely: float,
+) -> float:
+    """Where a function turns from negative to positive between two such points.
 
-    Chandrupatla's method: inverse quadratic steps where they can be trusted, else halves. (That of
-    scipy.optimize takes longer to import than all else here.)
+    It is looked at first where it ``likely`` turns. Chandrupatla's method: inverse quadratic steps
+    where they can be trusted, else halves. (That of scipy.optimize takes longer to import than all
+    else here.)
     """
-    a, b, fa, fb = above, below, excess(above), excess(below)
+    (a, fa), (b, fb) = above, below
     if fb >= 0:  # positive all the way
-        return below
-    fa, share = max(fa, 1e-300), 0.5
+        return b
+    share = (likely - a) / (b - a) if b != a else 0.5
+    fa, share = max(fa, 1e-300), share if 0.01 < share < 0.99 else 0.5
     for _ in range(MOST_STEPS):
         x = a + share * (b - a)
         f = excess(x)
