@@ -26,7 +26,8 @@ class Frozen:
 
     def _freeze(self) -> None:
         for name, value in self.__dict__.items():
-            self.__dict__[name] = _frozen(value)
+            if isinstance(value, np.ndarray | tuple):
+                self.__dict__[name] = _frozen(value)
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
