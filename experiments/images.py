@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import io
+import pickle
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +49,52 @@ def fashion_mnist(folder: Path = DEBIAN_FASHION) -> tuple[Images, Images]:
         labels = idx(folder / f"{part}-labels-idx1-ubyte.gz").astype(np.int64)
         parts.append(Images(pixels, labels, FASHION))
     return parts[0], parts[1]
+
+
+def cifar(folder: Path, classes: int = 10) -> tuple[Images, Images]:
+    """Training and test images in the files that torchvision unpacks for CIFAR-10 or CIFAR-100.
+
+    Those are pickles: read from a source that you trust.
+    """
+    ten = classes == 10
+    inner = folder / ("cifar-10-batches-py" if ten else "cifar-100-python")
+    inner = inner if inner.is_dir() else folder
+    names = (
+        ([f"data_batch_{k}" for k in range(1, 6)], ["test_batch"]) if ten else (["train"], ["test"])
+    )
+    told = _unpickled(inner / ("batches.meta" if ten else "meta"))
+    titles = tuple(told["label_names" if ten else "fine_label_names"])
+    parts = []
+    for files in names:
+        read = [_unpickled(inner / name) for name in files]
+        pixels = np.concatenate([one["data"] for one in read]).reshape(-1, 3, 32, 32)
+        labels = np.concatenate([one["labels" if ten else "fine_labels"] for one in read])
+        parts.append(Images(pixels, labels.astype(np.int64), titles))
+    return parts[0], parts[1]
+
+
+def _unpickled(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        msg = f"no file {path}: name the folder to which torchvision.datasets.CIFAR10 downloads"
+        raise FileNotFoundError(msg)
+    with path.open("rb") as file:
+        return dict(pickle.load(file, encoding="latin1"))
+
+
+def jpeg_archive(path: Path) -> tuple[Images, Images]:
+    """Training and test images in one npz with jpeg, offsets, labels, is_train and classes.
+
+    Image i is the file jpeg[offsets[i]:offsets[i + 1]].
+    """
+    from PIL import Image
+
+    with np.load(path, allow_pickle=False) as file:
+        held = {name: file[name] for name in ("jpeg", "offsets", "labels", "is_train", "classes")}
+    ends = zip(held["offsets"][:-1], held["offsets"][1:], strict=True)
+    opened = (Image.open(io.BytesIO(held["jpeg"][a:b].tobytes())).convert("RGB") for a, b in ends)
+    pixels = np.stack([np.asarray(image) for image in opened]).transpose(0, 3, 1, 2)
+    images = Images(pixels, held["labels"].astype(np.int64), tuple(held["classes"].tolist()))
+    return images.at(np.flatnonzero(held["is_train"])), images.at(np.flatnonzero(~held["is_train"]))
 
 
 def idx(path: Path) -> np.ndarray:

@@ -1,7 +1,8 @@
-"""Train a residual network on a long-tailed source and save its predictions, with their origin.
+"""Train a residual network on a long-tailed source, and save its predictions and their origin.
 
     python -m experiments train [--data fashion-mnist] [--depth 20] [--imbalance 10] [--epochs 30]
         [--pool]
+    python -m experiments train --data cifar10 --folder FOLDER [--epochs 60]
 
 As the paper trains on CIFAR (appendix): SGD, the rate rising to 0.1 over a tenth of the training
 and falling to 0 (here linearly), weight decay 5e-4, gradients clipped at norm 5, horizontal flips;
@@ -13,38 +14,56 @@ the target; with --pool that set is drawn from all images. Where the paper says 
 from __future__ import annotations
 
 import argparse
-import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.images import Images, fashion_mnist, long_tailed, pooled, split
+from experiments.images import (
+    Images,
+    cifar,
+    fashion_mnist,
+    jpeg_archive,
+    long_tailed,
+    pooled,
+    split,
+)
+from experiments.saved import PREDICTIONS, save
 
-PREDICTIONS = Path(__file__).parent / "predictions"
-DATA = {"fashion-mnist": fashion_mnist}
+DATA = ("fashion-mnist", "cifar10", "cifar100")
 PEAK, MOMENTUM, DECAY, CLIP, WARM, BATCH, HELD = 0.1, 0.9, 5e-4, 5.0, 0.1, 128, 0.2
 
 
 def main(arguments: list[str]) -> None:
     asked = _parser().parse_args(arguments)
     rng = np.random.default_rng(asked.seed)
-    training, target = DATA[asked.data]()
+    training, target = images(asked.data, asked.folder)
     if asked.pool:
         training, target = pooled(training, target, rng)
     training, source = split(long_tailed(training, asked.imbalance, rng), HELD, rng)
     pool = "-pooled" if asked.pool else ""
     name = f"{asked.data}-lt{asked.imbalance:g}-resnet{asked.depth}{pool}"
     checkpoint = asked.results / f"{name}.pt"
-    started = time.time()
     model = trained(training, asked.depth, asked.epochs, asked.seed, checkpoint)
-    settings = {key: value for key, value in vars(asked).items() if key != "results"}
-    settings |= {
-        "training_rows": len(training),
-        "minutes": round((time.time() - started) / 60, 1),
+    settings = {
+        key: value for key, value in vars(asked).items() if key not in ("results", "folder")
     }
-    save(asked.results / f"{name}.npz", model, source, target, settings)
+    settings["training_rows"] = len(training)
+    found = [(logits_of(model, part), part.labels) for part in (source, target)]
+    save(asked.results / f"{name}.npz", found[0], found[1], source.classes, settings)
+
+
+def images(data: str, folder: Path | None) -> tuple[Images, Images]:
+    """Training and test images by name."""
+    if data == "fashion-mnist":
+        return fashion_mnist() if folder is None else fashion_mnist(folder)
+    if folder is None:
+        sys.exit(f"--folder must name the folder of {data}, as torchvision unpacks it, or an npz")
+    if folder.suffix == ".npz":
+        return jpeg_archive(folder)
+    return cifar(folder, 10 if data == "cifar10" else 100)
 
 
 def trained(
@@ -61,7 +80,8 @@ def trained(
     from experiments.resnet import ResNet
 
     torch.manual_seed(seed)
-    model = ResNet(depth, len(images.classes), images.pixels.shape[1])
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = ResNet(depth, len(images.classes), images.pixels.shape[1]).to(device)
     steps = -(-len(images) // BATCH)
     optimizer = torch.optim.SGD(model.parameters(), PEAK, MOMENTUM, weight_decay=DECAY)
     rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: schedule(k, epochs * steps))
@@ -94,7 +114,7 @@ def _restored(checkpoint: Path | None, state: dict[str, Any]) -> int:
 
     if checkpoint is None or not checkpoint.exists():
         return 0
-    saved = torch.load(checkpoint, weights_only=True)
+    saved = torch.load(checkpoint, weights_only=True, map_location="cpu")
     for name, part in state.items():
         part.load_state_dict(saved[name])
     return int(saved["done"])
@@ -108,12 +128,14 @@ def _epoch(
     from torch.nn import functional
 
     model.train()
+    device = next(model.parameters()).device
     order, loss_sum, right = rng.permutation(len(images)), 0.0, 0
     for start in range(0, len(order), BATCH):
         rows = order[start : start + BATCH]
         flipped = torch.from_numpy(rng.random(len(rows)) < 0.5)
-        x, y = as_input(images.pixels[rows]), torch.from_numpy(images.labels[rows])
-        logits = model(torch.where(flipped[:, None, None, None], x.flip(3), x))
+        x, y = as_input(images.pixels[rows]), torch.from_numpy(images.labels[rows]).to(device)
+        x = torch.where(flipped[:, None, None, None], x.flip(3), x)
+        logits = model(x.to(device))
         loss = functional.cross_entropy(logits, y)
         optimizer.zero_grad()
         loss.backward()
@@ -136,37 +158,19 @@ def logits_of(model: Any, images: Images) -> np.ndarray:
     """(rows, K)."""
     import torch
 
+    device = next(model.parameters()).device
     with torch.no_grad():
         parts = [
-            model(as_input(images.pixels[start : start + 500])).numpy()
+            model(as_input(images.pixels[start : start + 500]).to(device)).cpu().numpy()
             for start in range(0, len(images), 500)
         ]
     return np.concatenate(parts)
 
 
-def save(path: Path, model: Any, source: Images, target: Images, settings: dict[str, Any]) -> None:
-    """Logits as float16 (their softmax is on the simplex whatever the rounding) and labels."""
-    found = {"source": logits_of(model, source), "target": logits_of(model, target)}
-    right = {
-        name: float((found[name].argmax(1) == part.labels).mean())
-        for name, part in (("source", source), ("target", target))
-    }
-    print(f"accuracy: source {right['source']:.4f}, target {right['target']:.4f}")
-    np.savez_compressed(
-        path,
-        logits_source=found["source"].astype(np.float16),
-        y_source=source.labels.astype(np.uint8),
-        logits_target=found["target"].astype(np.float16),
-        y_target=target.labels.astype(np.uint8),
-        classes=np.array(source.classes),
-        origin=np.array(json.dumps({**settings, "accuracy": right})),
-    )
-    print(f"wrote {path} ({path.stat().st_size / 1024:.0f} KB)")
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m experiments train")
-    parser.add_argument("--data", choices=tuple(DATA), default="fashion-mnist")
+    parser.add_argument("--data", choices=DATA, default="fashion-mnist")
+    parser.add_argument("--folder", type=Path, help="where the images are, if elsewhere than usual")
     parser.add_argument("--depth", type=int, default=20)
     parser.add_argument("--imbalance", type=float, default=10.0)
     parser.add_argument("--pool", action="store_true", help="divide all images anew at random")

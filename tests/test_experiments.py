@@ -25,8 +25,8 @@ def test_every_experiment_is_listed(capsys):
 
 
 def test_an_unknown_experiment_is_refused(capsys):
-    assert main(["figure7"]) == 2
-    assert "no experiment 'figure7'; there are: figure6" in capsys.readouterr().err
+    assert main(["figure9"]) == 2
+    assert "no experiment 'figure9'; there are: table1" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

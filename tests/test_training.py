@@ -87,7 +87,8 @@ def test_other_depths_are_refused():
 
 def test_training_learns_and_goes_on_from_its_checkpoint(tmp_path, capsys):
     torch = pytest.importorskip("torch", reason="training needs torch")
-    from experiments.train import logits_of, save, trained
+    from experiments.saved import save
+    from experiments.train import logits_of, trained
 
     torch.set_num_threads(1)
     images = tiny()
@@ -96,7 +97,8 @@ def test_training_learns_and_goes_on_from_its_checkpoint(tmp_path, capsys):
     resumed = trained(images, 8, 4, seed=0, checkpoint=tmp_path / "a.pt")
     assert np.allclose(logits_of(whole, images), logits_of(resumed, images), atol=1e-5)
     assert capsys.readouterr().out.count("epoch 3/4") == 2
-    save(tmp_path / "a.npz", whole, images, images, {"seed": 0})
+    found = logits_of(whole, images), images.labels
+    save(tmp_path / "a.npz", found, found, images.classes, {"seed": 0})
     with np.load(tmp_path / "a.npz") as saved:
         assert saved["logits_target"].shape == (80, 4)
         assert json.loads(str(saved["origin"]))["accuracy"]["source"] > 0.5  # chance: 0.25
