@@ -12,8 +12,8 @@ from types import ModuleType
 
 EXPERIMENTS = (  # each a module here, with main(arguments)
     "table1", "table2", "table3", "tables5-10", "table11",
-    "figure2", "figure6", "figure7",
-    "summary", "picture", "train",
+    "figure2", "figure3", "figure4", "figure5", "figure6", "figure7",
+    "summary", "picture", "train", "finetune", "texts", "tables", "binary",
 )  # fmt: skip
 
 

@@ -17,16 +17,22 @@ TITLES = {
     "iwildcam": "iWildCam",
     "amazon": "Amazon",
 }
+MODELS = {  # as the paper writes them
+    "resnet18": "Resnet18", "resnet50": "Resnet50", "resnet152": "Resnet152",
+    "roberta-base": "RoBERTa", "distilroberta-base": "D-RoBERTa",
+    "bert-base-uncased": "BERT", "distilbert-base-uncased": "D-BERT",
+}  # fmt: skip
 Sample = calshift.Predictions
 
 
 def title(pair: Pair) -> str:
-    """ "data model", as the paper's tables call them."""
-    data = str(pair.origin.get("data", pair.name))
-    model = (
-        f"ResNet-{pair.origin['depth']}" if "depth" in pair.origin else pair.origin.get("model", "")
-    )
-    return f"{TITLES.get(data, data)} {model}".strip()
+    """ "data model", as the paper's tables call them; else the file's name."""
+    data, known = pair.origin.get("data"), pair.origin
+    if data not in TITLES:
+        return pair.name
+    model = f"ResNet-{known['depth']}" if "depth" in known else known.get("model", "")
+    model = MODELS.get(model, model)
+    return f"{TITLES[data]} {model}".strip()
 
 
 def test_set_title(name: str) -> str:

@@ -24,7 +24,7 @@ IMBALANCES, NORMS = (10, 5, 2), (2, 1)
 
 
 def cases(asked: dict[str, Any]) -> Cases:
-    trained = [one for one in pairs(asked["predictions"]) if "imbalance" in one.origin]
+    trained = [one for one in pairs(asked["predictions"]) if "depth" in one.origin]
     known = {(title(one), one.origin["imbalance"]): one for one in trained}
     return {
         f"{name}, imbalance {imbalance}, norm {norm}": partial(

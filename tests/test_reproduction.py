@@ -10,7 +10,18 @@ import numpy as np
 import pytest
 
 import calshift
-from experiments import figure2, figure7, lines, measures, running, saved, shifts, summary
+from experiments import (
+    ablations,
+    figure2,
+    figure3,
+    figure7,
+    lines,
+    measures,
+    running,
+    saved,
+    shifts,
+    summary,
+)
 from experiments.__main__ import main
 from experiments.running import PAPER
 
@@ -246,3 +257,79 @@ def has(line: str, model: str, values) -> bool:
     after = cells[cells.index(model) + 1 :]
     told = [None if c == "--" else float(c) for c in after if re.fullmatch(r"--|[\d.]+", c)]
     return told == list(values)
+
+
+def pools(rows: int = 3000) -> saved.Pair:
+    """Binary scores that are too sure of themselves, the same law on both sides."""
+    parts = []
+    for seed in (0, 1):
+        rng = np.random.default_rng(seed)
+        y = np.arange(rows) % 2
+        odds = 1.5 * (2 * y - 1) + rng.normal(size=rows)
+        parts.append(calshift.Predictions(1 / (1 + np.exp(-9 * odds)), y))
+    return saved.Pair("pools", *parts, {})
+
+
+def test_points_of_the_ablations_have_the_asked_mix_and_both_estimators():
+    seeds = [[0, 0], [0, 1], [0, 2]]
+    found = ablations.point(pools(), (1200, 600), (1 / 6, 1 / 2), seeds)
+    assert found["rows"] == [1200, 600]
+    assert found["draws"] == 3
+    # the same law and the right weights: with and without labels agree within the noise of 3 draws
+    gap = found["default with labels"]["mean"] - found["default without labels"]["mean"]
+    assert abs(gap) < 0.5 * found["default with labels"]["mean"]
+    assert found["default low"]["mean"] < found["default without labels"]["mean"]
+    assert 0 < found["deviation with labels"]["mean"] < found["deviation without labels"]["mean"]
+    again = ablations.point(pools(), (1200, 600), (1 / 6, 1 / 2), seeds)
+    assert found == again
+    text = ablations.tabled({"1:1": found}, {line: {"1:1": 0.5} for line in ablations.LINES})
+    assert "| 1:1 | 0.5000" in text
+
+
+def test_pools_can_be_brought_by_ratio(tmp_path):
+    for ratio in (5, 50):
+        z, y = tiny(60, 2, ratio)
+        saved.save(tmp_path / f"mine-{ratio}.npz", (z, y), (z, y), ("no", "yes"), {"ratio": ratio})
+    asked = {"pools": str(tmp_path / "mine-{}.npz"), "seed": 0}
+    assert ablations.pools_of(asked, 50).origin["ratio"] == 50
+    assert ablations.pools_of(asked, 5).origin["ratio"] == 5
+
+
+def test_figure3_asks_for_the_papers_settings():
+    assert figure3.settings_of("ratio", "1:4") == ((10_000, 10_000), (1 / 6, 0.8))
+    assert figure3.settings_of("size", "4000") == ((4000, 4000), (1 / 6, 0.5))
+    assert figure3.settings_of("n:m", "1:5") == ((2000, 10_000), (1 / 6, 0.5))
+    assert figure3.settings_of("n:m", "4:1") == ((10_000, 2500), (1 / 6, 0.5))
+    for panel, places in (("ratio", figure3.RATIOS), ("n:m", figure3.SIDES)):
+        assert list(figure3.printed(panel)["with labels"]) == list(places)
+    assert list(figure3.printed("size")["with labels"]) == [str(n) for n in figure3.SIZES]
+
+
+@pytest.mark.parametrize("name", ["figure3", "figure4", "figure5"])
+def test_kept_ablations_are_written_up_as_they_are(name, tmp_path):
+    """From what is kept, without running: the page and the picture come out again."""
+    for ending in ("json", "md"):
+        text = (ROOT / "experiments" / "results" / f"{name}.{ending}").read_text(encoding="utf-8")
+        (tmp_path / f"{name}.{ending}").write_text(text, encoding="utf-8")
+    before = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
+    assert main([name, "--results", str(tmp_path)]) == 0
+    after = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
+    assert after.split("calshift ")[0] == before.split("calshift ")[0]
+    assert after[after.index("\n| ") :] == before[before.index("\n| ") :]
+    assert (tmp_path / f"{name}.png").stat().st_size > 5000
+
+
+def test_table1_takes_long_tailed_networks_and_of_imagenet_the_counted_classes():
+    from experiments import table1
+
+    assert table1.long_tailed({"data": "cifar10", "depth": 20, "imbalance": 10})
+    assert not table1.long_tailed({"data": "cifar10", "depth": 20, "imbalance": 5})
+    assert not table1.long_tailed({"data": "letters", "imbalance": 10})
+    y = np.repeat(np.arange(4), [60, 40, 30, 8])  # 11 to 49 rows count
+    z = np.random.default_rng(0).normal(size=(len(y), 4))
+    z[np.arange(len(y)), y] += 2
+    sample = calshift.Predictions(calshift.softmax(z), y)
+    pair = saved.Pair("x", sample, sample, {"data": "imagenet-lt", "model": "resnet50"})
+    assert shifts.title(pair) == "ImageNet-LT Resnet50"
+    found = table1.row(pair)
+    assert (found["classes"], found["rows"]) == (2, [70, 70])
