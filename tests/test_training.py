@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import pickle
 
 import numpy as np
 import pytest
 
-from experiments.images import Images, fashion_mnist, idx, long_tailed, split
+from experiments.images import Images, cifar, fashion_mnist, idx, jpeg_archive, long_tailed, split
 
 
 def tiny(rows=80, classes=4, side=8, seed=0):
@@ -45,6 +47,49 @@ def test_fashion_mnist_is_read_from_its_four_files(tmp_path):
     assert test.classes[9] == "Ankle boot"
     with pytest.raises(FileNotFoundError, match="dataset-fashion-mnist"):
         fashion_mnist(tmp_path / "nowhere")
+
+
+def pickled(path, **parts):
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(pickle.dumps(parts))
+
+
+def test_cifar_is_read_as_torchvision_unpacks_it(tmp_path):
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (12, 3072), dtype=np.uint8)
+    inner = tmp_path / "cifar-10-batches-py"
+    for k in range(5):
+        pickled(inner / f"data_batch_{k + 1}", data=pixels[2 * k : 2 * k + 2], labels=[k, k + 1])
+    pickled(inner / "test_batch", data=pixels[10:], labels=[9, 0])
+    pickled(inner / "batches.meta", label_names=list("abcdefghij"))
+    training, test = cifar(tmp_path)
+    assert training.labels.tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5]
+    assert np.array_equal(training.pixels[3, 1], pixels[3, 1024:2048].reshape(32, 32))  # green
+    assert test.labels.tolist() == [9, 0]
+    assert test.classes == tuple("abcdefghij")
+    fine = tmp_path / "cifar-100-python"
+    for name in ("train", "test"):
+        pickled(fine / name, data=pixels, fine_labels=[7] * 12, coarse_labels=[1] * 12)
+    pickled(fine / "meta", fine_label_names=[str(c) for c in range(100)])
+    assert cifar(tmp_path, 100)[0].labels.tolist() == [7] * 12
+    with pytest.raises(FileNotFoundError, match=r"torchvision\.datasets"):
+        cifar(tmp_path / "nowhere")
+
+
+def test_images_are_read_from_an_archive_of_jpeg_files(tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="JPEG files are read with pillow")
+    files = []
+    for value in (10, 120, 240):
+        file = io.BytesIO()
+        image.new("RGB", (32, 32), (value, 0, 0)).save(file, "JPEG", quality=95)
+        files.append(file.getvalue())
+    offsets = np.cumsum([0, *map(len, files)])
+    np.savez(tmp_path / "a.npz", jpeg=np.frombuffer(b"".join(files), np.uint8), offsets=offsets,
+             labels=[0, 1, 1], is_train=[True, False, True], classes=["a", "b"])  # fmt: skip
+    training, test = jpeg_archive(tmp_path / "a.npz")
+    assert training.pixels.shape == (2, 3, 32, 32)
+    assert np.abs(training.pixels[:, 0].mean(axis=(1, 2)) - [10, 240]).max() < 4
+    assert test.labels.tolist() == [1]
 
 
 def test_the_held_out_part_has_the_same_long_tail():
