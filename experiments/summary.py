@@ -5,8 +5,9 @@
 Over all kept runs of table2, tables5-10, table11 and figure2, classwise, with estimated weights.
 "Own": distance of an estimate without labels to the same estimator's value with labels. "Truth":
 distance of both to the debiased value with labels, the best guess of the true error. Distances of
-CE_p^p x 100, means over the runs of a test set or model (imbalances, splits), then over these; p
-values are of Wilcoxon's signed-rank test over runs of one, and over the means of all.
+CE_p^p x 100, means over the runs of a test set or model (imbalances, splits, weights), then over
+these. p values are of Wilcoxon's signed-rank test: over the runs of one, weights averaged (splits
+of one test set share rows, so they are too small), and over the means of all, which share none.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Run:
     """Distances of one label-free estimate: own and truth, of the paper's and of the default."""
 
     name: str
+    case: str
     classes: int
     norm: int
     method: str
@@ -45,12 +47,13 @@ def runs(results: Path) -> list[Run]:
         path = results / f"{source}.json"
         if path.exists():
             for key, case in json.loads(path.read_text(encoding="utf-8"))["cases"].items():
-                found += of_case(key.split(", imbalance")[0].split(", split")[0], case)
+                found += of_case(key, case)
     return found
 
 
-def of_case(name: str, case: dict[str, Any]) -> Iterator[Run]:
+def of_case(key: str, case: dict[str, Any]) -> Iterator[Run]:
     """Those of one case, a run for each of the weights that both estimators have an answer for."""
+    name = key.split(", imbalance")[0].split(", split")[0]
     truth = case["default"]["target"]["estimate"]
     for method in METHODS:
         found = [case[e]["without"].get(method) for e in ("paper", "default")]
@@ -59,7 +62,7 @@ def of_case(name: str, case: dict[str, Any]) -> Iterator[Run]:
         values = found[0]["estimate"], found[1]["estimate"]
         own = abs(values[0] - case["paper"]["target"]["estimate"]), abs(values[1] - truth)
         far = abs(values[0] - truth), own[1]
-        yield Run(name, case["classes"], case["norm"], method, own, far)
+        yield Run(name, key, case["classes"], case["norm"], method, own, far)
 
 
 def compared(found: Iterable[Run]) -> dict[str, Any]:
@@ -67,8 +70,15 @@ def compared(found: Iterable[Run]) -> dict[str, Any]:
     found, out = list(found), {}
     for kind in ("own", "truth"):
         pairs = np.array([getattr(one, kind) for one in found])
-        out[kind] = {**versus(*pairs.mean(axis=0)), "p": signed_rank(pairs[:, 0] - pairs[:, 1])}
+        apart = by_case(found, pairs[:, 0] - pairs[:, 1])
+        out[kind] = {**versus(*pairs.mean(axis=0)), "p": signed_rank(apart)}
     return {"runs": len(found), **out}
+
+
+def by_case(found: list[Run], values: np.ndarray) -> np.ndarray:
+    """Means over the weights of each case."""
+    _, case = np.unique([one.case for one in found], return_inverse=True)
+    return np.asarray(np.bincount(case, values) / np.bincount(case))
 
 
 def versus(paper: float, default: float) -> dict[str, float]:

@@ -212,6 +212,8 @@ def test_summary_compares_to_own_and_to_the_truth():
     assert out["truth"]["paper"] == pytest.approx(0.95)
     assert out["truth"]["nearer"] == pytest.approx(19)
     assert out["own"]["p"] is None  # two runs are too few
+    two = summary.of_case("b, split 0", case(0.013, 0.002))
+    assert summary.by_case([*found, *two], np.array([1.0, 3.0, 5.0])).tolist() == [2, 5]
     assert summary.signed_rank(np.arange(1.0, 9.0)) == pytest.approx(2 / 2**8)
 
 
