@@ -7,7 +7,7 @@ Over all kept runs of table2, tables5-10, table11 and figure2, classwise, with e
 distance of both to the debiased value with labels, the best guess of the true error. Distances of
 CE_p^p x 100, means over the runs of a test set or model (imbalances, splits, weights), then over
 these. p values are of Wilcoxon's signed-rank test: over the runs of one, weights averaged (splits
-of one test set share rows, so they are too small), and over the means of all, which share none.
+of one test set share rows: they are too small), and over the means of all (networks share images).
 """
 
 from __future__ import annotations
