@@ -53,8 +53,10 @@ def run(experiment: Experiment, arguments: list[str]) -> dict[str, Any]:
     asked = parser(experiment).parse_args(arguments)
     settings = {key: plain(v) for key, v in vars(asked).items() if key not in ("results", "again")}
     path = asked.results / f"{experiment.name}.json"
-    kept = {} if asked.again else earlier(path, settings)
-    for done, (name, case) in enumerate(cases := list(experiment.cases(vars(asked)).items()), 1):
+    cases = experiment.cases(vars(asked))
+    before = {} if asked.again else earlier(path, settings)
+    kept = {name: before[name] for name in cases if name in before}
+    for done, (name, case) in enumerate(cases.items(), 1):
         if name not in kept:
             started = time.time()
             kept[name] = case()

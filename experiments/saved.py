@@ -18,6 +18,7 @@ import calshift
 
 PREDICTIONS = Path(__file__).parent / "predictions"
 SIDES = ("source", "target")
+LEAST_ROWS = 4000  # of a test set
 
 
 @dataclass(frozen=True)
@@ -95,15 +96,17 @@ def pairs(folders: list[Path]) -> list[Pair]:
 def test_sets(folders: list[Path]) -> dict[str, calshift.Predictions]:
     """Labelled predictions of balanced test sets by name: files of their own, and pairs' targets.
 
-    A file of its own has logits or probs, (rows, K), and labels, 0..K-1.
+    A file of its own has logits or probs, (rows, K), and labels, 0..K-1. Halves of fewer than 4000
+    rows would be too small for a source.
     """
-    found = {pair.name: pair.target for pair in pairs(folders) if balanced(pair.target)}
+    found = {pair.name: pair.target for pair in pairs(folders)}
     for path in _files(folders):
         if "labels" in _names(path):
             with np.load(path, allow_pickle=False) as file:
                 p = probabilities({name: file[name] for name in file.files}, path)
                 found[path.stem] = calshift.Predictions(p, file["labels"].astype(np.int64))
-    return {name: one for name, one in found.items() if balanced(one)}
+    large = {name: one for name, one in found.items() if len(one) >= LEAST_ROWS}
+    return {name: one for name, one in large.items() if balanced(one)}
 
 
 def balanced(sample: calshift.Predictions) -> bool:

@@ -2,10 +2,10 @@
 
     python -m experiments table2 [--predictions FOLDER ...] [--splits 5]
 
-Every balanced test set with saved predictions is divided in halves at random, each class evenly:
-one half is the source, the other, with fewer and fewer rows of later classes, the target. Means
-over the splits of classwise CE_2^2 x 100, with labels and without (RLLS). The paper has 10 000 rows
-on either side, here they are half of what the test set has.
+Every balanced test set of 4000 rows or more with saved predictions is divided in halves at random,
+each class evenly: one half is the source, the other, with fewer and fewer rows of later classes,
+the target. Means over the splits of classwise CE_2^2 x 100, with labels and without (RLLS). The
+paper has 10 000 rows on either side, here they are half of what the test set has.
 """
 
 from __future__ import annotations

@@ -38,8 +38,9 @@ def tiny(rows: int, K: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, monkeypatch):
     """A pair trained at imbalance 10, a pair of texts and a balanced test set."""
+    monkeypatch.setattr(saved, "LEAST_ROWS", 800)
     origin = {"data": "cifar10", "depth": 20, "imbalance": 10}
     names = tuple("abc")
     saved.save(tmp_path / "one.npz", tiny(600, 3, 0), tiny(500, 3, 1), names, origin)
@@ -76,8 +77,10 @@ def test_anyones_predictions_can_be_brought_as_probabilities(tmp_path):
         saved.load(tmp_path / "c.npz")
 
 
-def test_test_sets_are_the_balanced_ones(folder):
+def test_test_sets_are_the_large_and_balanced_ones(folder, monkeypatch):
     assert list(saved.test_sets([folder])) == ["some_cifar10_resnet-20"]
+    monkeypatch.setattr(saved, "LEAST_ROWS", 1000)
+    assert not saved.test_sets([folder])
     assert shifts.test_set_title("some_cifar10_resnet-20") == "CIFAR-10 ResNet-20"
     assert shifts.test_set_title("x_cifar100_resnet56") == "CIFAR-100 ResNet-56"
     assert shifts.test_set_title("lenet") == "lenet"
@@ -170,6 +173,8 @@ def test_an_interrupted_run_keeps_what_is_done(tmp_path):
     cases["b"] = lambda: {"x": 2}
     cases["a"] = broken  # not asked again
     assert running.run(one, ["--results", str(tmp_path)]) == {"a": {"x": 1}, "b": {"x": 2}}
+    del cases["b"]  # what is no case any more goes
+    assert running.run(one, ["--results", str(tmp_path)]) == {"a": {"x": 1}}
     cases["a"] = lambda: {"x": 3}  # other settings: all anew
     assert running.run(one, ["--results", str(tmp_path), "--seed", "1"])["a"] == {"x": 3}
 

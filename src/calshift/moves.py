@@ -21,7 +21,7 @@ from calshift.tiles import Places
 from calshift.weighting import Weighting
 
 EXACT_WORK = 3e7  # rows times squared coordinates, up to which S of all events is kept whole
-SKETCH = 8  # random directions: |S|^2 within 2 to 5% (benchmarks/sketch.py)
+SKETCH = 8  # random directions: |S|^2 of 10 or more events within 2 to 5%
 MOST_WEIGHTS = 256  # beyond which moves of the weights are shortened where they meet bins
 SHORT = 64
 
