@@ -187,8 +187,11 @@ def _eigenvector(A: np.ndarray, M: np.ndarray, value: float, y: np.ndarray) -> N
     They meet where what is left over is least: from there y grows outwards without cancellation.
     """
     knots, meet = len(y), 0
-    main, beside = A[0, :knots] - value * M[0, :knots], A[1, :knots] - value * M[1, :knots]
-    down, up = main.copy(), main.copy()
+    main, beside = np.empty(knots), np.empty(knots)
+    down, up = np.empty(knots), np.empty(knots)
+    for r in range(knots):  # as expressions of arrays these would take seconds to compile
+        main[r] = down[r] = up[r] = A[0, r] - value * M[0, r]
+        beside[r] = A[1, r] - value * M[1, r]
     for r in range(1, knots):
         down[r] -= beside[r - 1] ** 2 / (down[r - 1] if down[r - 1] != 0 else 1e-300)
     for r in range(knots - 2, -1, -1):
@@ -201,7 +204,9 @@ def _eigenvector(A: np.ndarray, M: np.ndarray, value: float, y: np.ndarray) -> N
         y[r] = -beside[r] * y[r + 1] / (down[r] if down[r] != 0 else 1e-300)
     for r in range(meet + 1, knots):
         y[r] = -beside[r - 1] * y[r - 1] / (up[r] if up[r] != 0 else 1e-300)
-    y /= np.sqrt(_product(M, y, y))
+    length = np.sqrt(_product(M, y, y))
+    for r in range(knots):
+        y[r] /= length
 
 
 @compiled
@@ -295,7 +300,9 @@ def invert_hats(
         elif definite:
             A /= total
             if _floored(A, M, floor, knots, room, inverse[k]):
-                inverse[k] /= total
+                for r in range(knots):
+                    for c in range(knots):
+                        inverse[k, r, c] /= total
                 continue
             state[k] = 1
             _whiten(M, A, knots, whiten[k], inverse[k])

@@ -183,7 +183,7 @@ def true_event(batch: Predictions, events: Events, which: tuple[int, ...]) -> np
     if events.count == 1:
         true = events.stratum_outcome(which[0])[events.stratum(batch)]
         return np.asarray(true.astype(np.int64) - 1)
-    if len(which) == events.n_classes:
+    if which == tuple(range(events.n_classes)):
         return batch.labels
     place = np.full(events.n_classes, -1)
     place[list(which)] = np.arange(len(which))
