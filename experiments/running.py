@@ -109,7 +109,7 @@ def earlier(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def write(path: Path, experiment: Experiment, settings: dict[str, Any], cases: dict) -> None:
-    """Into another file first: what was there is never half-written over."""
+    """Into another file first, so that what was there is never half-written over."""
     path.parent.mkdir(parents=True, exist_ok=True)
     held = {
         "experiment": experiment.name,
@@ -119,8 +119,21 @@ def write(path: Path, experiment: Experiment, settings: dict[str, Any], cases: d
         "cases": cases,
     }
     unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps(held, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    unfinished.write_text(as_json(held), encoding="utf-8")
     unfinished.replace(path)
+
+
+def as_json(held: dict[str, Any]) -> str:
+    """A line for each entry, and for each case."""
+    entries = [f"{json.dumps(key)}: {_entry(value)}" for key, value in held.items()]
+    return "{\n" + ",\n".join(entries) + "\n}\n"
+
+
+def _entry(value: Any) -> str:
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    inner = [f" {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in value.items()]
+    return "{\n" + ",\n".join(inner) + "\n}"
 
 
 def machine() -> str:
