@@ -139,16 +139,16 @@ def pencil(rng: np.random.Generator, R: int, thin: int, nearly: float) -> tuple[
 @pytest.mark.parametrize("thin", [1, 3, 9])
 def test_few_small_eigenvalues_are_raised_as_all_are_by_lapack(thin, nearly):
     """Found one by one or left to LAPACK; never both wrong and said to be done."""
-    from calshift import hat_loops
+    from calshift import band_loops
     from calshift.fits import _turned_inverse, dense_band
 
     floor, done, rng = 0.5, 0, np.random.default_rng([thin, int(1 / nearly)])
     for R in [*range(10, 30)] * 3:
         A, M = pencil(rng, R, thin, nearly)
         below = np.sum(np.linalg.eigvalsh(whitened(A, M)) < floor)
-        assert hat_loops._below(A, M, floor, R) == below
-        found, room = np.zeros((R, R)), np.zeros((hat_loops.MOST_RAISED, R + 1))
-        if not hat_loops._floored(A, M, floor, R, room, found):
+        assert band_loops.values_below(A, M, floor, R) == below
+        found, room = np.zeros((R, R)), np.zeros((band_loops.MOST_RAISED, R + 1))
+        if not band_loops.floored_inverse(A, M, floor, R, room, found):
             continue
         done += 1
         full = [dense_band(one[:1], one[1:]) for one in (A, M)]
@@ -169,15 +169,15 @@ def whitened(A: np.ndarray, M: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(("apart", "told"), [(0.0, False), (1e-13, True), (1e-7, True)])
 def test_equal_small_eigenvalues_are_left_to_lapack_and_near_ones_told_apart(apart, told):
     """Two halves that do not touch and are nearly the same: their vectors could come out alike."""
-    from calshift import hat_loops
+    from calshift import band_loops
     from calshift.fits import _turned_inverse, dense_band
 
     M = np.zeros((2, 12))
     M[0], M[1] = 1.0, [0.2, 0.2, 0.2, 0.2, 0.2, 0, 0.2, 0.2, 0.2, 0.2, 0.2, 0]
     A = M.copy()
     A[0, [2, 8]] = 0.3, 0.3 + apart
-    found, room = np.zeros((12, 12)), np.zeros((hat_loops.MOST_RAISED, 13))
-    assert hat_loops._floored(A, M, 0.5, 12, room, found) == told
+    found, room = np.zeros((12, 12)), np.zeros((band_loops.MOST_RAISED, 13))
+    assert band_loops.floored_inverse(A, M, 0.5, 12, room, found) == told
     if told:
         expected = _turned_inverse(*[dense_band(one[:1], one[1:]) for one in (A, M)])[0]
         np.testing.assert_allclose(found, expected, atol=1e-10)

@@ -19,6 +19,7 @@ HATS_SCALE, HATS_POWER = 2.2, 0.25  # hats planned: 10 at 500 rows, 22 at 10 000
 LEAST_HATS = 3
 LEAST_SOURCE = 5.0  # rows between two knots; all noise of the fit comes from the source
 LEAST_TARGET = 2.0
+KNOT = np.uint32  # numbers of knots: unsigned, as compiled loops want them
 LEAST_DISTINCT = 2.0  # source rows of a knot, where distinct scores are no more than hats
 
 
@@ -99,7 +100,7 @@ class Layout:
 
     Attributes
     ----------
-    left : (E, B) the knot at or before each bin
+    left : (E, B) the knot at or before each bin, a KNOT
     share : (E, B) of the knot after it
     count : (E,) knots of each event
     """
@@ -122,7 +123,7 @@ class Layout:
         low, high = (np.take_along_axis(at, left + step, axis=1) for step in (0, 1))
         several = (count > 1)[:, None]
         share = np.divide(t - low, high - low, out=np.zeros(t.shape), where=several & (high > low))
-        return Layout(left, np.clip(share, 0.0, 1.0), count)
+        return Layout(left.astype(KNOT), np.clip(share, 0.0, 1.0), count)
 
     @staticmethod
     def of_groups(starts: list[np.ndarray], bins: np.ndarray) -> Layout:
@@ -130,7 +131,7 @@ class Layout:
         mark = np.zeros((len(starts), int(bins.max())), dtype=int)
         for row, first in zip(mark, starts, strict=True):
             row[first[1:]] = 1
-        left = np.cumsum(mark, axis=1)
+        left = np.cumsum(mark, axis=1, dtype=KNOT)
         return Layout(left, np.zeros(left.shape), np.array([len(one) for one in starts]))
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from calshift.checks import checked_whole, is_number
 from calshift.errors import InvalidInput
 from calshift.events import Events
-from calshift.frozen import Frozen
+from calshift.frozen import Frozen, read_only
 from calshift.grid import ANGLE, CELLS, LOWEST, cell_of, first_nearer
 
 FINE_BINS = 256  # of bins="auto" at most: hats on them stand for hats on the scores
@@ -22,34 +22,45 @@ BINNINGS = ("mass", "width")
 class BinEdges(Frozen):
     """Inner edges of the bins of each event; a sequence of arrays, one an event.
 
-    With ``smooth`` the bins are fine ones, on which the smooth basis of bins="auto" is laid, and
-    whose edges lie between cells of the grid: ``cuts`` has the first cell of all bins but one.
+    They are given, or lie between cells of the grid: then ``cuts`` has the first cell of all bins
+    but one. With ``smooth`` the bins are fine ones, on which the smooth basis of bins="auto" is
+    laid.
     """
 
     events: Events
     which: tuple[int, ...]
-    inner: tuple[np.ndarray, ...]
+    given: tuple[np.ndarray, ...]
     smooth: bool
     classes: tuple[Any, ...] | None = None
     cuts: tuple[np.ndarray, ...] | None = None
 
     @staticmethod
     def between_cells(
-        events: Events, cuts: list[np.ndarray], classes: tuple[Any, ...] | None
+        events: Events, cuts: np.ndarray, number: np.ndarray, classes: tuple[Any, ...] | None
     ) -> BinEdges:
-        """Fine bins of all events, from the first cells of all bins but one."""
-        inner = tuple(LOWEST[cut] for cut in cuts)
-        return BinEdges(events, tuple(range(events.count)), inner, True, classes, tuple(cuts))
+        """Fine bins of all events, from the first cells (E, most) of all bins but one of each."""
+        kept, ends = read_only(cuts), number.tolist()
+        each = tuple([one[:end] for one, end in zip(kept, ends, strict=True)])
+        return BinEdges(events, tuple(range(events.count)), (), True, classes, each)
+
+    @property
+    def inner(self) -> tuple[np.ndarray, ...]:
+        """The edges as scores."""
+        return self.given if self.cuts is None else tuple(LOWEST[cut] for cut in self.cuts)
 
     @property
     def max_bins(self) -> int:
         """Bins of the event that has most."""
-        return max(len(edges) for edges in self.inner) + 1
+        return 1 + max(map(len, self._held))
 
     @property
     def bins(self) -> np.ndarray:
         """(E,) bins of each event."""
-        return np.array([len(edges) + 1 for edges in self.inner])
+        return 1 + np.array(list(map(len, self._held)))
+
+    @property
+    def _held(self) -> tuple[np.ndarray, ...]:
+        return self.given if self.cuts is None else self.cuts
 
     def locate(self, k: int, score: np.ndarray) -> np.ndarray:
         """Bin of each score under the k-th event held: a bin holds its lower edge.
@@ -60,7 +71,7 @@ class BinEdges(Frozen):
             ends = np.append(self.cuts[k], CELLS)
             table = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
             return np.asarray(table[cell_of(score)])
-        inner = self.inner[k]
+        inner = self.given[k]
         coarser = min(inner.dtype, score.dtype, key=lambda dtype: dtype.itemsize)
         inner, score = inner.astype(coarser, copy=False), score.astype(coarser, copy=False)
         return np.searchsorted(inner, score, side="right")
@@ -72,8 +83,9 @@ class BinEdges(Frozen):
         def of(values: tuple[Any, ...]) -> tuple[Any, ...]:
             return tuple(values[k] for k in chosen)
 
-        cuts = None if self.cuts is None else of(self.cuts)
-        return replace(self, which=of(self.which), inner=of(self.inner), cuts=cuts)
+        if self.cuts is not None:
+            return replace(self, which=of(self.which), cuts=of(self.cuts))
+        return replace(self, which=of(self.which), given=of(self.given))
 
     def split(self, cells: int = 2_000_000) -> Iterator[BinEdges]:
         """Parts with fewer events, so that counts per (event, bin, stratum) stay small."""
@@ -83,10 +95,10 @@ class BinEdges(Frozen):
             yield self.only(np.arange(start, min(start + step, len(self.which))))
 
     def __len__(self) -> int:
-        return len(self.inner)
+        return len(self.which)
 
     def __getitem__(self, k: int) -> np.ndarray:
-        return self.inner[k]
+        return self.given[k] if self.cuts is None else LOWEST[self.cuts[k]]
 
     def __repr__(self) -> str:
         shape = f"{len(self)} events, up to {self.max_bins} bins"
@@ -136,7 +148,8 @@ def fine_cuts(counts: np.ndarray, bins: int = FINE_BINS) -> list[np.ndarray]:
     rank = (upto - rows / 2 - before[event]) / total[event]
     t = (rank + unit_between(ANGLE[cell], first, event)) / 2
     away = t - 0.5
-    step = np.copysign(np.floor(np.abs(away) * (bins - 1) + 0.5), away)
+    steps = np.minimum(np.floor(np.abs(away) * (bins - 1) + 0.5), (bins - 1) // 2)
+    step = np.copysign(steps, away)
     new = 1 + np.flatnonzero((np.diff(step) != 0) & (np.diff(event) == 0))
     cuts = first_nearer(cell[new - 1], cell[new])
     return np.split(cuts, np.searchsorted(event[new], np.arange(1, len(counts))))

@@ -83,22 +83,30 @@ def checked_probabilities(p: np.ndarray, name: str, start: int = 0) -> np.ndarra
     step = max(1, AT_ONCE // K)
     for first in range(0, len(p), step):
         rows = p[first : first + step]
-        if not (rows.min() >= 0 and rows.max() <= highest):  # a NaN fails too
+        sums = _summed(rows) if rows.min() >= 0 else rows[:0]  # a NaN fails too
+        # no number of a row exceeds their sum
+        if not (len(sums) and (sums.max() <= highest or rows.max() <= highest)):
             raise InvalidInput(_range_message(p, name, highest, start))
         if p.ndim == 2:
-            _check_sums(rows, name, tolerance, start + first)
+            _check_sums(rows, sums, name, tolerance, start + first)
     return p
+
+
+def _summed(rows: np.ndarray) -> np.ndarray:
+    """Sums of rows of numbers that are not negative; a product is many times as fast as sum()."""
+    if rows.ndim == 1:
+        return rows
+    with np.errstate(over="ignore"):
+        return np.asarray(rows @ np.ones(rows.shape[1], rows.dtype))
 
 
 def _rounding(p: np.ndarray) -> float:
     return float(np.finfo(p.dtype).eps) if p.dtype.kind == "f" else 0.0
 
 
-def _check_sums(p: np.ndarray, name: str, tolerance: float, start: int) -> None:
-    sums = p @ np.ones(p.shape[1], dtype=p.dtype)  # many times as fast as sum(axis=1)
-    off = np.abs(sums - 1)
-    if off.max() > tolerance:
-        row = int(np.argmax(off > tolerance))
+def _check_sums(p: np.ndarray, sums: np.ndarray, name: str, tolerance: float, start: int) -> None:
+    if sums.max() - 1 > tolerance or 1 - sums.min() > tolerance:
+        row = int(np.argmax(np.abs(sums - 1) > tolerance))
         msg = (
             f"{name} must be probabilities that sum to 1 in each row; "
             f"row {start + row} sums to {sums[row]:.6g}{_likely_cause(p, sums)}"
@@ -181,9 +189,8 @@ def checked_labels(
         return _codes(y, classes, name, start)
     if y.dtype.kind not in "iub":
         y = _whole_numbers(y, name, start)
-    wrong = (y < 0) | (y >= K)
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    if y.min() < 0 or y.max() >= K:
+        row = int(np.argmax((y < 0) | (y >= K)))
         msg = f"{name} must be labels 0..{K - 1}; row {start + row} is {y[row]}"
         raise InvalidInput(msg)
     return y.astype(np.intp, copy=False)

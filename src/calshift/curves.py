@@ -17,7 +17,6 @@ from calshift.errors import InvalidInput
 from calshift.estimation import gathered
 from calshift.estimators import Points, reliability
 from calshift.events import Events
-from calshift.grid import lowest_score
 from calshift.predictions import Predictions
 from calshift.ranking import edges_of, pooled_cells
 from calshift.results import ReliabilityCurve
@@ -158,8 +157,7 @@ def _edges(
     if isinstance(bins, str) and bins == "auto":
         planned = planned_hats(min(source.facts.size, sample.facts.size))
         cut = fine_cuts(pooled_cells(sample, events, which)[None], planned)[0]
-        shared = ((lowest_score(cut),) * len(which), (cut,) * len(which))
-        return BinEdges(events, which, shared[0], smooth=False, cuts=shared[1]), LEAST_ROWS
+        return BinEdges(events, which, (), smooth=False, cuts=(cut,) * len(which)), LEAST_ROWS
     at = rows_in_memory(sample, "a reliability curve on a number of bins")
     step = -(-len(at) * len(which) // MOST_SCORES)  # edges of a pooled curve need not be exact
     score = np.concatenate([events.score(at, event)[::step] for event in which])

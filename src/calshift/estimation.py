@@ -99,6 +99,8 @@ def event_errors(
 
 def _spread(found: Estimation, kept: np.ndarray) -> Estimation:
     """NaN in the place of events left out."""
+    if kept.all():
+        return found
     values = np.full(len(kept), np.nan)
     values[kept] = found.values
     return replace(found, values=values)

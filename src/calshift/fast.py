@@ -10,8 +10,6 @@ from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
 
-import numpy as np
-
 SWITCH = "CALSHIFT_COMPILED"
 
 
@@ -25,8 +23,3 @@ def loops() -> ModuleType | None:
     except Exception:  # a numba that does not fit its own dependencies is as good as none
         return None
     return found
-
-
-def or_empty(weights: np.ndarray | None) -> np.ndarray:
-    """Frequency weights as the loops take them: empty where every row counts once."""
-    return np.zeros(0) if weights is None else weights

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from calshift.basis import (
+    KNOT,
     LEAST_DISTINCT,
     LEAST_SOURCE,
     LEAST_TARGET,
@@ -121,6 +122,11 @@ class Fits:
         return self.layout.quadratic(*near_diagonal(product))
 
     @cached_property
+    def planned_trace(self) -> float:
+        """The trace of all S, as it would be if the scores were true."""
+        return float((self.sums.planned_noise * self.energy).sum())
+
+    @cached_property
     def plug(self) -> np.ndarray:
         """(E,) |a|^2, which is the target's mean of g^2."""
         return np.asarray((self.sums.share * self.value**2).sum(axis=1))
@@ -152,22 +158,26 @@ class Fits:
             return np.asarray(self.inverse**2 * diagonal)
         return np.asarray(self.inverse @ banded_rows(diagonal, above, self.inverse))
 
-    def rooted(self, vectors: np.ndarray) -> np.ndarray:
-        """L vectors with M = L L': (E, R, D) -> (E, R, D)."""
+    def directed(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """L vectors with M = L L', 0 for knots that an event lacks, and V L vectors: (E, R, D)."""
+        compiled = loops()
+        if compiled is not None and self.inverse.ndim == 3:
+            out, turned = np.zeros((2, *vectors.shape))
+            count = self.layout.count
+            compiled.direct_hats(self.inverse, *self.moments, count, SINGULAR, vectors, out, turned)
+            return out, turned
         main, below = self._cholesky
+        there = np.arange(self.layout.width) < self.layout.count[:, None]
+        vectors = vectors * there[..., None]
         out = main[..., None] * vectors
         out[:, 1:] += below[:, :-1, None] * vectors[:, :-1]
-        return np.asarray(out)
+        return out, self.times(out)
 
     @cached_property
     def _cholesky(self) -> tuple[np.ndarray, np.ndarray]:
         """The diagonal of L and the one below it, (E, R) each; M may be singular."""
         diagonal, above = self.moments
         main, below = np.zeros_like(diagonal), np.zeros_like(diagonal)
-        compiled = loops()
-        if compiled is not None:
-            compiled.root_hats(diagonal, above, SINGULAR, main, below)
-            return main, below
         rest, least = diagonal[:, 0], SINGULAR * diagonal.max(axis=1)
         for k in range(diagonal.shape[1]):
             main[:, k] = np.sqrt(np.where(rest > least, rest, 0.0))
@@ -251,7 +261,7 @@ def _hats(sums: FirstSums, edges: BinEdges, planned: int) -> tuple[Layout, np.nd
         chosen = [knots(at[:b], one[:b], two[:b], planned) for at, one, two, b in rows]
         return Layout.of_hats(t, chosen), mean
     mean, share = np.empty((2, *lower.shape))
-    left, number = np.empty(lower.shape, np.int64), np.empty(len(lower), np.int64)
+    left, number = np.empty(lower.shape, KNOT), np.empty(len(lower), np.int64)
     least = (LEAST_DISTINCT, LEAST_SOURCE, LEAST_TARGET)
     asked = sums.count, sums.score, lower, sums.rows, bins, planned, least
     compiled.lay_hats(*asked, mean, left, share, number)
@@ -353,11 +363,12 @@ def _fill(fits: Fits, compiled: Any) -> None:
     moments, coefficients, plug = np.empty((2, E, R)), np.zeros((E, R)), np.empty(E)
     tables = np.empty((E, B, 4))
     hats = fits.inverse, layout.left, layout.share, layout.count
-    compiled.fit_hats(*hats, sums.pull, sums.share, moments, coefficients, tables, plug)
-    value, leverage, slope, energy = tables.transpose(2, 0, 1).copy()
+    held = sums.pull, sums.share, sums.square, sums.count, sums.score
+    planned = compiled.fit_hats(*hats, *held, moments, coefficients, tables, plug)
+    value, leverage, slope, energy = tables.transpose(2, 0, 1)
     fits.__dict__.update(
         moments=tuple(moments), coefficients=coefficients, value=value, leverage=leverage,
-        slope=slope, energy=energy, tables=tables, plug=plug,
+        slope=slope, energy=energy, tables=tables, plug=plug, planned_trace=planned,
     )  # fmt: skip
 
 

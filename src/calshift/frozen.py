@@ -9,6 +9,8 @@ import numpy as np
 
 def read_only(array: np.ndarray) -> np.ndarray:
     """A read-only view: the caller's own array stays writable and is not copied."""
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.flags.writeable = False
     return view
@@ -25,9 +27,12 @@ class Frozen:
         self._freeze()
 
     def _freeze(self) -> None:
-        for name, value in self.__dict__.items():
-            if isinstance(value, np.ndarray | tuple):
-                self.__dict__[name] = _frozen(value)
+        held = self.__dict__
+        for name, value in held.items():
+            if isinstance(value, np.ndarray):
+                held[name] = read_only(value)
+            elif isinstance(value, tuple) and any(map(_loose, value)):
+                held[name] = _frozen(value)
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -35,6 +40,13 @@ class Frozen:
         return all(_same(value, other.__dict__[name]) for name, value in self.__dict__.items())
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _loose(value: Any) -> bool:
+    """Whether there is something to freeze."""
+    if isinstance(value, np.ndarray):
+        return bool(value.flags.writeable)
+    return isinstance(value, tuple) and any(map(_loose, value))
 
 
 def _frozen(value: Any) -> Any:

@@ -7,13 +7,17 @@ rounding; arrays are as there, and what is asked for is written into arrays that
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-MOST_RAISED = 6  # eigenvalues that are sought one by one
-LEAST_VALUE = 1e-3  # of the floor: of smaller ones A^-1 loses digits
-MOST_HALVES = 52  # of the bracket of an eigenvalue: all of a double's digits
-ORTHOGONAL = 1e-10  # product of two eigenvectors
+from calshift.band_loops import (
+    MOST_RAISED,
+    floored_inverse,
+    invert_band,
+    least_pivot,
+    root_band,
+    times_band,
+    whiten_band,
+)
+from calshift.vectors import compiled
 
 
 @compiled
@@ -126,158 +130,6 @@ def _band(left: np.ndarray, share: np.ndarray, mass: np.ndarray, band: np.ndarra
 
 
 @compiled
-def _least_pivot(band: np.ndarray, less: np.ndarray, part: float, knots: int) -> float:
-    """The least pivot in eliminating band - part less, tridiagonal both."""
-    pivot: float = band[0, 0] - part * less[0, 0]
-    least = pivot
-    for r in range(1, knots):
-        beside = band[1, r - 1] - part * less[1, r - 1]
-        pivot = band[0, r] - part * less[0, r] - (beside * beside / pivot if pivot > 0 else 0.0)
-        least = min(least, pivot)
-    return least
-
-
-@compiled
-def _invert(band: np.ndarray, knots: int, inverse: np.ndarray) -> None:
-    """The inverse of a definite tridiagonal matrix: elimination, column by column."""
-    pivot, ratio = np.empty(knots), np.empty(knots)
-    pivot[0] = band[0, 0]
-    for r in range(1, knots):
-        ratio[r] = band[1, r - 1] / pivot[r - 1]
-        pivot[r] = band[0, r] - ratio[r] * band[1, r - 1]
-    for c in range(knots):
-        inverse[c, c] = 1.0
-        for r in range(c + 1, knots):
-            inverse[r, c] = -ratio[r] * inverse[r - 1, c]
-        inverse[knots - 1, c] /= pivot[knots - 1]
-        for r in range(knots - 2, -1, -1):
-            here = inverse[r, c] / pivot[r] if r >= c else 0.0
-            inverse[r, c] = here - ratio[r + 1] * inverse[r + 1, c]
-
-
-@compiled
-def _below(A: np.ndarray, M: np.ndarray, shift: float, knots: int) -> int:
-    """How many eigenvalues of A relative to M lie below ``shift``: pivots of A - shift M do."""
-    found, pivot = 0, 1.0
-    for r in range(knots):
-        beside = A[1, r - 1] - shift * M[1, r - 1] if r else 0.0
-        pivot = A[0, r] - shift * M[0, r] - beside * beside / pivot
-        found += pivot < 0
-        if pivot == 0:
-            pivot = 1e-300
-    return found
-
-
-@compiled
-def _eigenvalue(A: np.ndarray, M: np.ndarray, j: int, low: float, high: float, knots: int) -> float:
-    """The j-th least eigenvalue of A relative to M, which lies between low and high."""
-    for _ in range(MOST_HALVES):
-        middle = (low + high) / 2
-        if _below(A, M, middle, knots) > j:
-            high = middle
-        else:
-            low = middle
-    return (low + high) / 2
-
-
-@compiled
-def _eigenvector(A: np.ndarray, M: np.ndarray, value: float, y: np.ndarray) -> None:
-    """y with (A - value M) y = 0 and y' M y = 1, by elimination from both ends.
-
-    They meet where what is left over is least: from there y grows outwards without cancellation.
-    """
-    knots, meet = len(y), 0
-    main, beside = np.empty(knots), np.empty(knots)
-    down, up = np.empty(knots), np.empty(knots)
-    for r in range(knots):  # as expressions of arrays these would take seconds to compile
-        main[r] = down[r] = up[r] = A[0, r] - value * M[0, r]
-        beside[r] = A[1, r] - value * M[1, r]
-    for r in range(1, knots):
-        down[r] -= beside[r - 1] ** 2 / (down[r - 1] if down[r - 1] != 0 else 1e-300)
-    for r in range(knots - 2, -1, -1):
-        up[r] -= beside[r] ** 2 / (up[r + 1] if up[r + 1] != 0 else 1e-300)
-    for r in range(knots):
-        if abs(down[r] + up[r] - main[r]) < abs(down[meet] + up[meet] - main[meet]):
-            meet = r
-    y[meet] = 1.0
-    for r in range(meet - 1, -1, -1):
-        y[r] = -beside[r] * y[r + 1] / (down[r] if down[r] != 0 else 1e-300)
-    for r in range(meet + 1, knots):
-        y[r] = -beside[r - 1] * y[r - 1] / (up[r] if up[r] != 0 else 1e-300)
-    length = np.sqrt(_product(M, y, y))
-    for r in range(knots):
-        y[r] /= length
-
-
-@compiled
-def _product(band: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
-    """x' band y."""
-    total = 0.0
-    for r in range(len(x)):
-        total += band[0, r] * x[r] * y[r]
-        if r + 1 < len(x):
-            total += band[1, r] * (x[r] * y[r + 1] + x[r + 1] * y[r])
-    return total
-
-
-@compiled
-def _floored(
-    A: np.ndarray, M: np.ndarray, floor: float, knots: int, room: np.ndarray, inverse: np.ndarray
-) -> bool:
-    """A^-1 with eigenvalues relative to M raised to ``floor``, if those below it are few.
-
-    A^-1 + sum (1 / floor - 1 / value) y y' over them. Nothing is said where they are many, near 0,
-    or so near each other that their vectors y are not told apart.
-    """
-    few, least = _below(A, M, floor, knots), LEAST_VALUE * floor
-    if few > len(room) or _below(A, M, least, knots) > 0:
-        return False
-    for j in range(few):
-        value, y = _eigenvalue(A, M, j, least, floor, knots), room[j, :knots]
-        _eigenvector(A, M, value, y)
-        for i in range(j):
-            if not abs(_product(M, room[i, :knots], y)) < ORTHOGONAL:
-                return False
-        room[j, knots] = 1.0 / floor - 1.0 / value
-    _invert(A, knots, inverse)
-    for j in range(few):
-        for r in range(knots):
-            for c in range(knots):
-                inverse[r, c] += room[j, knots] * room[j, r] * room[j, c]
-    return True
-
-
-@compiled
-def _whiten(
-    band: np.ndarray, other: np.ndarray, knots: int, whiten: np.ndarray, turned: np.ndarray
-) -> None:
-    """W = L^-1 with band = L L', and W other W'."""
-    before = 0.0
-    for r in range(knots):
-        below = band[1, r - 1] / before if r else 0.0
-        main = np.sqrt(band[0, r] - below * below)
-        for c in range(r):
-            whiten[r, c] = -below * whiten[r - 1, c] / main
-        whiten[r, r] = 1.0 / main
-        before = main
-    half = np.zeros((knots, knots))
-    for r in range(knots):
-        for c in range(knots):
-            if c <= r:
-                half[r, c] += whiten[r, c] * other[0, c]
-                if c + 1 < knots:
-                    half[r, c + 1] += whiten[r, c] * other[1, c]
-                if c > 0:
-                    half[r, c - 1] += whiten[r, c] * other[1, c - 1]
-    for r in range(knots):
-        for c in range(r + 1):
-            total = 0.0
-            for s in range(c + 1):
-                total += half[r, s] * whiten[c, s]
-            turned[r, c] = turned[c, r] = total
-
-
-@compiled
 def invert_hats(
     left: np.ndarray, share: np.ndarray, number: np.ndarray, mass: np.ndarray, target: np.ndarray,
     floor: float, singular: float, inverse: np.ndarray, whiten: np.ndarray, state: np.ndarray,
@@ -294,18 +146,18 @@ def invert_hats(
         _band(left[k], share[k], mass[k], A)
         _band(left[k], share[k], target[k], M)
         total = mass[k].sum()
-        definite = _least_pivot(M, A, 0.0, knots) > singular * M[0].max()
-        if definite and _least_pivot(A, M, floor * total, knots) > 0:
-            _invert(A, knots, inverse[k])
+        definite = least_pivot(M, A, 0.0, knots) > singular * M[0].max()
+        if definite and least_pivot(A, M, floor * total, knots) > 0:
+            invert_band(A, knots, inverse[k])
         elif definite:
             A /= total
-            if _floored(A, M, floor, knots, room, inverse[k]):
+            if floored_inverse(A, M, floor, knots, room, inverse[k]):
                 for r in range(knots):
                     for c in range(knots):
                         inverse[k, r, c] /= total
                 continue
             state[k] = 1
-            _whiten(M, A, knots, whiten[k], inverse[k])
+            whiten_band(M, A, knots, whiten[k], inverse[k])
             for r in range(knots, R):
                 inverse[k, r, r] = 1.0  # knots that it lacks: any direction will do
         else:
@@ -321,18 +173,6 @@ def _times(left: np.ndarray, share: np.ndarray, values: np.ndarray, out: np.ndar
         out[at] += (1.0 - far) * values[b]
         if far > 0:
             out[at + 1] += far * values[b]
-
-
-@compiled
-def _banded(matrix: np.ndarray, band: np.ndarray, knots: int, out: np.ndarray) -> None:
-    """A matrix (R, R) times a tridiagonal one."""
-    for r in range(knots):
-        for s in range(knots):
-            out[r, s] = matrix[r, s] * band[0, s]
-            if s > 0:
-                out[r, s] += matrix[r, s - 1] * band[1, s - 1]
-            if s + 1 < knots:
-                out[r, s] += matrix[r, s + 1] * band[1, s]
 
 
 @compiled
@@ -354,10 +194,15 @@ def _tabled(
 @compiled
 def fit_hats(
     inverse: np.ndarray, left: np.ndarray, share: np.ndarray, number: np.ndarray,
-    pull: np.ndarray, target: np.ndarray, moments: np.ndarray, coefficients: np.ndarray,
-    tables: np.ndarray, plug: np.ndarray,
-) -> None:  # fmt: skip
-    """What `calshift.fits.Fits` tells of its events: M (2, E, R), alpha, tables, |a|^2."""
+    pull: np.ndarray, target: np.ndarray, square: np.ndarray, count: np.ndarray,
+    score: np.ndarray, moments: np.ndarray, coefficients: np.ndarray, tables: np.ndarray,
+    plug: np.ndarray,
+) -> float:  # fmt: skip
+    """What `calshift.fits.Fits` tells of its events: M (2, E, R), alpha, tables, |a|^2.
+
+    The answer is the trace of S, as it would be if the scores were true.
+    """
+    planned = 0.0
     R = inverse.shape[1]
     sums, slope, M = np.empty(R), np.empty(R), np.empty((2, R))
     product, energy = np.empty((R, R)), np.empty((2, R))
@@ -371,7 +216,7 @@ def fit_hats(
             alpha[r] = 0.0
             for s in range(knots):
                 alpha[r] += V[r, s] * sums[s]
-        _banded(V, M, knots, product)
+        times_band(V, M, knots, product)
         for r in range(knots):
             slope[r] = energy[0, r] = energy[1, r] = 0.0
             after = min(r + 1, knots - 1)
@@ -383,6 +228,9 @@ def fit_hats(
         plug[k] = 0.0
         for b in range(left.shape[1]):
             plug[k] += target[k, b] * tables[k, b, 0] ** 2
+            mean = min(score[k, b] / max(count[k, b], 1e-300), 1.0)
+            planned += square[k, b] * mean * (1.0 - mean) * tables[k, b, 3]
+    return planned
 
 
 @compiled
@@ -396,7 +244,7 @@ def covary_hats(
     for k in range(len(left)):
         V, S, knots = inverse[k], covariance[k], number[k]
         _band(left[k], share[k], mass[k], band)
-        _banded(V, band, knots, product)
+        times_band(V, band, knots, product)
         for r in range(knots):
             for s in range(knots):
                 pull = product[r, s]
@@ -407,35 +255,65 @@ def covary_hats(
 
 
 @compiled
+def direct_hats(
+    inverse: np.ndarray, diagonal: np.ndarray, above: np.ndarray, number: np.ndarray,
+    singular: float, vectors: np.ndarray, out: np.ndarray, turned: np.ndarray,
+) -> None:  # fmt: skip
+    """L vectors with M = L L', and V L vectors, (E, R, D) all; 0 for knots that an event lacks."""
+    R, D = vectors.shape[1:]
+    band, root = np.empty((2, R)), np.empty((2, R))
+    for k in range(len(vectors)):
+        knots, V = number[k], inverse[k]
+        for r in range(R):
+            band[0, r], band[1, r] = diagonal[k, r], above[k, r]
+        root_band(band, singular, knots, root)
+        for r in range(knots):
+            for d in range(D):
+                out[k, r, d] = root[0, r] * vectors[k, r, d]
+                if r > 0:
+                    out[k, r, d] += root[1, r - 1] * vectors[k, r - 1, d]
+        for r in range(knots):
+            for s in range(knots):
+                for d in range(D):
+                    turned[k, r, d] += V[r, s] * out[k, s, d]
+
+
+@compiled
 def square_hats(
-    diagonal: np.ndarray, above: np.ndarray, covariance: np.ndarray, out: np.ndarray
-) -> None:
+    diagonal: np.ndarray, above: np.ndarray, covariance: np.ndarray, number: np.ndarray,
+    squares: np.ndarray,
+) -> None:  # fmt: skip
     """(E,) tr(M S M S), M tridiagonal."""
     R = covariance.shape[1]
     band, product = np.empty((2, R)), np.empty((R, R))
     for k in range(len(covariance)):
-        for r in range(R):
+        knots = number[k]
+        for r in range(knots):
             band[0, r], band[1, r] = diagonal[k, r], above[k, r]
-        _banded(covariance[k], band, R, product)
+        times_band(covariance[k], band, knots, product)
         total = 0.0
-        for r in range(R):
-            for s in range(R):
+        for r in range(knots):
+            for s in range(knots):
                 total += product[r, s] * product[s, r]
-        out[k] = total
+        squares[k] = total
 
 
 @compiled
-def root_hats(
-    diagonal: np.ndarray, above: np.ndarray, singular: float, main: np.ndarray, below: np.ndarray
+def share_hats(
+    covariance: np.ndarray, number: np.ndarray, turn: np.ndarray, own: np.ndarray
 ) -> None:
-    """L with M = L L', all (E, R): its diagonal, and the one below it."""
-    for k in range(len(diagonal)):
-        rest, least = diagonal[k, 0], singular * diagonal[k].max()
-        for r in range(diagonal.shape[1]):
-            main[k, r] = np.sqrt(rest) if rest > least else 0.0
-            below[k, r] = above[k, r] / main[k, r] if main[k, r] > 0 else 0.0
-            if r + 1 < diagonal.shape[1]:
-                rest = diagonal[k, r + 1] - below[k, r] ** 2
+    """Adds turn' S turn (D, D) of all events, turn (E, R, D)."""
+    D = turn.shape[2]
+    product = np.empty(D)
+    for k in range(len(covariance)):
+        for r in range(number[k]):
+            product[:] = 0.0
+            for s in range(number[k]):
+                for d in range(D):
+                    product[d] += covariance[k, r, s] * turn[k, s, d]
+            for c in range(D):
+                for d in range(D):
+                    own[c, d] += turn[k, r, c] * product[d]
 
 
 @compiled
@@ -446,14 +324,14 @@ def thin_part(
     sums = np.empty((3, parts))
     thin = whole = 0.0
     for k in range(len(part)):
-        total, upto = max(part[k].sum(), 1e-300), 0.0
+        upto, scale = 0.0, parts / max(part[k].sum(), 1e-300)
         sums[:] = 0.0
         for b in range(part.shape[1]):
             upto += part[k, b]
-            group = max(0, int(min((upto - part[k, b] / 2) / total * parts, parts - 1)))
-            sums[0, group] += mass[k, b]
-            sums[1, group] += square[k, b]
-            sums[2, group] += part[k, b]
+            into = np.uint64(max(min((upto - part[k, b] / 2) * scale, parts - 1), 0.0))
+            sums[0, into] += mass[k, b]
+            sums[1, into] += square[k, b]
+            sums[2, into] += part[k, b]
         for group in range(parts):
             whole += sums[2, group]
             if sums[0, group] ** 2 < few * sums[1, group] + (sums[1, group] == 0):

@@ -85,20 +85,22 @@ class Moves:
     @cached_property
     def directions(self) -> np.ndarray:
         """(E, R, D) unit vectors in which M = 1 if coordinates are few, else random signs."""
-        count, width = self.fits.layout.count, self.fits.layout.width
-        there = np.arange(width) < count[:, None]
-        if self.exact:
-            turn = np.zeros((len(count), width, int(count.sum())))
-            event, knot = np.nonzero(there)
-            turn[event, knot, np.arange(len(event))] = 1.0
-        else:
-            turn = _signs(len(count), width) * there[..., None]
-        return self.fits.rooted(turn)
+        return self._directed[0]
 
     @cached_property
     def turned(self) -> np.ndarray:
         """(E, R, D) V in these directions."""
-        return self.fits.times(self.directions)
+        return self._directed[1]
+
+    @cached_property
+    def _directed(self) -> tuple[np.ndarray, np.ndarray]:
+        count, width = self.fits.layout.count, self.fits.layout.width
+        if not self.exact:
+            return self.fits.directed(_signs(len(count), width))
+        unit = np.zeros((len(count), width, int(count.sum())))
+        event, knot = np.nonzero(np.arange(width) < count[:, None])
+        unit[event, knot, np.arange(len(event))] = 1.0
+        return self.fits.directed(unit)
 
     @cached_property
     def sketch(self) -> np.ndarray:

@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calshift.fast import loops, or_empty
+from calshift.fast import loops
 from calshift.fits import ROUNDING, SMALLEST_GAP, Fits, near_diagonal, sign
 from calshift.moves import Moves
 from calshift.predictions import Predictions
 from calshift.sums import Tally
 from calshift.tallies import Laid, laid
-from calshift.tiles import tiles, true_event
+from calshift.tiles import LOT_EVENTS, tiles, true_event
 
 SPARSE = 8  # rows to one that matters, from which only those are worked on
 
@@ -357,25 +357,29 @@ class SourceMoves:
         """The same with given weights and norm 2, in compiled loops."""
         moves, fits, edges, n = self.moves, self.moves.fits, self.moves.edges, len(batch)
         squared = Moved("squared", batch, moves, self.kept)
-        noise, tilt = np.zeros((2, *fits.value.shape))
-        layout = fits.layout
-        turned = np.zeros((*fits.coefficients.shape, 0)) if moves.alone else moves.turned
-        x = np.zeros((n, turned.shape[2]))
-        weight = moves.weighting.values[batch.labels]
+        noise, layout = np.zeros((*fits.value.shape, 2)), fits.layout
+        turned = _in_lanes(moves, compiled.LANES)
+        E, _, D = turned.shape
+        at_once = E <= LOT_EVENTS and D <= compiled.LANES
+        x, whole = np.zeros((min(compiled.STEP, n) if at_once else n, D)), np.zeros((D, D))
         true = true_event(batch, edges.events, edges.which)
         own = 1 / moves.weighting.sizes[1] if moves.labelled else 0.0
-        for tile in moves.places.tiles(batch, compiled):
-            here = tile.events
+        for lot in moves.places.lots(batch, compiled):
+            here = lot.events
             compiled.move_source(
-                tile.score, tile.bins, true - tile.first, weight, or_empty(batch.sample_weight),
+                lot.p, lot.columns, lot.bins, true, lot.first, batch.labels,
+                moves.weighting.values, batch.sample_weight,
                 fits.tables[here], fits.plug[here], own,
                 turned[here], layout.left[here], layout.share[here], self.threshold, SMALLEST_GAP,
-                noise[here], tilt[here], squared.variance[here], squared.sum, x,
+                noise[here], squared.variance[here], squared.sum, x, whole,
             )  # fmt: skip
-        out = Tally(noise=noise, tilt=tilt, **squared.tally())
-        if not moves.alone:
+        out = Tally(noise=noise[..., 0], tilt=noise[..., 1], **squared.tally())
+        if moves.alone:
+            return out
+        if len(x) == n:
             weighed = batch.sample_weight is not None
-            out["whole"] = x.T @ (x * batch.squared_frequency[:, None] if weighed else x)
+            whole = x.T @ (x * batch.squared_frequency[:, None] if weighed else x)
+        out["whole"] = whole[: moves.turned.shape[2], : moves.turned.shape[2]]
         return out
 
     def _parts(self, batch: Predictions, phi: np.ndarray) -> list[Part]:
@@ -423,13 +427,13 @@ class TargetMoves:
         return Tally({k: v for part in parts.values() for k, v in part.tally().items()})
 
     def _looped(self, batch: Predictions, compiled: Any) -> Tally:
-        moves, f = self.moves, or_empty(batch.sample_weight)
+        moves, f = self.moves, batch.sample_weight
         squared = Moved("squared", batch, moves, self.kept)
         values = moves.fits.value**2 - moves.fits.plug[:, None]
         values /= moves.weighting.sizes[1]
-        for tile in moves.places.tiles(batch, compiled):
-            here = tile.events
-            compiled.move_target(tile.bins, f, values[here], squared.variance[here], squared.sum)
+        for lot in moves.places.lots(batch, compiled):
+            here = lot.events
+            compiled.move_target(lot.bins, f, values[here], squared.variance[here], squared.sum)
         return Tally(squared.tally())
 
 
@@ -442,6 +446,15 @@ class TargetNoise:
     def __call__(self, batch: Predictions) -> np.ndarray:
         phi = self.moves.weighting.target_moves(batch)
         return np.asarray((phi * batch.squared_frequency[:, None]).T @ phi)
+
+
+def _in_lanes(moves: Moves, lanes: int) -> np.ndarray:
+    """(E, R, D) V in the directions of the sketch, none if they share nothing; D in lanes."""
+    if moves.alone:
+        return np.zeros((*moves.fits.coefficients.shape, 0))
+    turned = moves.turned
+    more = -turned.shape[2] % lanes
+    return np.pad(turned, ((0, 0), (0, 0), (0, more))) if more else turned
 
 
 def by_label(batch: Predictions, moves: Moves, values: np.ndarray) -> np.ndarray:

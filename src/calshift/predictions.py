@@ -125,7 +125,8 @@ class Predictions(Frozen):
     @property
     def mark(self) -> int:
         """A number by which labels and sample weights in this order are recognised."""
-        labels = zlib.crc32(np.ascontiguousarray(self.labels, dtype=np.int64).data)
+        kind = np.min_scalar_type(self.n_classes - 1)
+        labels = zlib.crc32(np.ascontiguousarray(self.labels, dtype=kind).data)
         weight = self.sample_weight
         if weight is None or (weight == 1).all():
             return labels

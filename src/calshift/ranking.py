@@ -18,12 +18,12 @@ from calshift.binning import (
 from calshift.engine import Engine
 from calshift.errors import InvalidInput
 from calshift.events import Events
-from calshift.fast import loops, or_empty
+from calshift.fast import loops
 from calshift.grid import CELLS, cell_of
 from calshift.predictions import Predictions
 from calshift.quantiles import order_statistics
 from calshift.sums import Tally
-from calshift.tiles import KEPT_SCORES, Places, Tile, tiles, turned_tiles
+from calshift.tiles import KEPT_SCORES, Lot, Places, bin_type, lots, tiles
 
 MOST_CELLS = 200 * CELLS  # of the grid, counted at once where rows are in memory
 AT_ONCE = 2**18  # rows in memory that are laid on it event by event
@@ -37,12 +37,12 @@ class Laid:
     count: np.ndarray | None = None  # (E, B)
     score: np.ndarray | None = None
     table: np.ndarray | None = None  # (E, CELLS) the bin of each cell of the grid
-    tiles: tuple[Tile, ...] = ()  # the rows in their bins, if they are in memory and few
+    lots: tuple[Lot, ...] = ()  # the rows in their bins, if they are in memory and few
 
     def places(self, source: Engine, target: Engine | None) -> Places:
         """Where scores lie among the bins, which are those of the target, or of the source."""
         samples = source.kept, source.kept if target is None else target.kept
-        return Places(self.edges, self.table, samples, self.tiles)
+        return Places(self.edges, self.table, samples, self.lots)
 
     def only(self, which: np.ndarray) -> Laid:
         """Those of some of the events."""
@@ -86,29 +86,27 @@ def _fitting(edges: BinEdges, events: Events) -> BinEdges:
 def _fine(engine: Engine, events: Events, classes: tuple[Any, ...] | None) -> Laid:
     """Fine bins between cells of the grid."""
     bins = FineBins.of(events.count)
-    tiles_laid: tuple[Tile, ...] = ()
+    in_bins: list[Lot] = []
     rows, compiled = engine.kept, loops()
     if rows is not None and len(rows) <= AT_ONCE and compiled is not None:
-        found, f = [], or_empty(rows.sample_weight)
-        for tile in turned_tiles(rows, events, tuple(range(events.count))):
-            lying = np.empty(tile.score.shape, bins.table.dtype)
-            compiled.lay(tile.score, f, FINE_BINS, lying, *bins.part(tile.events))
+        f, all_ = rows.sample_weight, tuple(range(events.count))
+        for lot in lots(rows, events, all_, bins.table.dtype):
+            room = bins.part(lot.events)
+            compiled.lay(lot.p, lot.columns, f, FINE_BINS, lot.bins, *room)
             if rows.p.size <= KEPT_SCORES:
-                found.append(Tile(tile.first, tile.score, lying))
-        tiles_laid = tuple(found)
+                in_bins.append(lot)
     else:
         _count_and_cut(engine, events, bins)
-    cuts = [cut[:b] for cut, b in zip(bins.cuts, bins.number, strict=True)]
-    edges = BinEdges.between_cells(events, cuts, classes)
+    edges = BinEdges.between_cells(events, bins.cuts, bins.number, classes)
     count, score = bins.sums[:, :, : edges.max_bins]
-    return Laid(edges, count, score, bins.table, tiles_laid)
+    return Laid(edges, count, score, bins.table, tuple(in_bins))
 
 
 @dataclass(frozen=True)
 class FineBins:
     """Room for the fine bins of E events.
 
-    cuts (E, bins) : first cells; sums (2, E, bins + 1) : rows and scores; number (E,) of cuts;
+    cuts (E, bins) : first cells; sums (2, E, bins) : rows and scores; number (E,) of cuts;
     table (E, CELLS) : the bin of each cell.
     """
 
@@ -122,7 +120,7 @@ class FineBins:
         """Empty room."""
         cuts, number = np.zeros((E, FINE_BINS), np.int64), np.zeros(E, np.int64)
         return FineBins(
-            cuts, np.zeros((2, E, FINE_BINS + 1)), number, np.empty((E, CELLS), np.int16)
+            cuts, np.zeros((2, E, FINE_BINS)), number, np.empty((E, CELLS), bin_type(FINE_BINS))
         )
 
     def part(self, events: slice) -> tuple[np.ndarray, ...]:
@@ -179,9 +177,9 @@ class GridCount:
         if compiled is None:
             return self._counted(batch)
         rows, score = np.zeros((2, len(self.which), CELLS))
-        for tile in turned_tiles(batch, self.events, self.which):
-            here, f = tile.events, or_empty(batch.sample_weight)
-            compiled.count(tile.score, f, rows[here], score[here])
+        for lot in lots(batch, self.events, self.which):
+            here, f = lot.events, batch.sample_weight
+            compiled.count(lot.p, lot.columns, f, rows[here], score[here])
         return Tally(rows=rows, score=score)
 
     def _counted(self, batch: Predictions) -> Tally:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calshift.binning import BinEdges
-from calshift.fast import loops, or_empty
+from calshift.fast import loops
 from calshift.fits import Fits, sign
 from calshift.predictions import Predictions
 from calshift.sums import Tally
@@ -60,13 +60,12 @@ class SourceSums:
         compiled = loops()
         if compiled is None or self.places.corrections:
             return self._summed(batch)
-        edges, weight = self.edges, self.w[batch.labels]
-        true = true_event(batch, edges.events, edges.which)
-        out = np.zeros((len(edges), len(SOURCE_SUMS), edges.max_bins))
-        for tile in self.places.tiles(batch, compiled):
-            lying, f = (tile.score, tile.bins), or_empty(batch.sample_weight)
-            compiled.sum_source(*lying, true - tile.first, weight, f, out[tile.events])
-        return Tally(zip(SOURCE_SUMS, out.transpose(1, 0, 2).copy(), strict=True))
+        edges, true = self.edges, true_event(batch, self.edges.events, self.edges.which)
+        out, f = np.zeros((len(SOURCE_SUMS), len(edges), edges.max_bins)), batch.sample_weight
+        for lot in self.places.lots(batch, compiled):
+            rows = lot.p, lot.columns, lot.bins, true, lot.first, batch.labels
+            compiled.sum_source(*rows, self.w, f, out[:, lot.events])
+        return Tally(zip(SOURCE_SUMS, out, strict=True))
 
     def _summed(self, batch: Predictions) -> Tally:
         weight, f = self.w[batch.labels], batch.sample_weight

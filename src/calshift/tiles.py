@@ -11,11 +11,13 @@ import numpy as np
 
 from calshift.binning import BinEdges
 from calshift.events import Events
+from calshift.frozen import read_only
 from calshift.grid import CELLS, cell_of
 from calshift.predictions import Predictions
 
 TILE = 2**16  # scores worked on at once: their temporaries stay in the cache
 TURNED_COLUMNS, TURNED_ROWS = 64, 512  # of a matrix turned at once, to read whole cache lines
+LOT_EVENTS = 64  # worked on at once by compiled loops: their tables stay in the cache
 MOST_CORRECTIONS = 4  # edges in one cell, beyond which a search is faster
 KEPT_TABLES = 64  # events whose tables are kept between batches
 KEPT_SCORES = 2**22  # of a sample in memory whose bins are kept between passes
@@ -23,11 +25,10 @@ KEPT_SCORES = 2**22  # of a sample in memory whose bins are kept between passes
 
 @dataclass(frozen=True)
 class Tile:
-    """Some events of a batch: ``score`` (E, n), of the events from ``first`` on, and its bins."""
+    """Some events of a batch: ``score`` (E, n), of the events from ``first`` on."""
 
     first: int
     score: np.ndarray
-    bins: np.ndarray | None = None
 
     @property
     def events(self) -> slice:
@@ -35,18 +36,55 @@ class Tile:
         return slice(self.first, self.first + len(self.score))
 
 
+@dataclass(frozen=True)
+class Lot:
+    """The same for compiled loops: columns of a matrix, and the bins (E, n) of their scores."""
+
+    first: int
+    p: np.ndarray
+    columns: np.ndarray
+    bins: np.ndarray
+
+    @property
+    def events(self) -> slice:
+        """Their numbers."""
+        return slice(self.first, self.first + len(self.columns))
+
+
 def tiles(batch: Predictions, events: Events, which: tuple[int, ...]) -> Iterator[Tile]:
     """The scores of the events asked for, in groups whose temporaries fit the cache."""
     step = max(1, TILE // max(len(batch), 1))
-    for wide in turned_tiles(batch, events, which):
-        for first in range(0, len(wide.score), step):
-            yield Tile(wide.first + first, wide.score[first : first + step])
-
-
-def turned_tiles(batch: Predictions, events: Events, which: tuple[int, ...]) -> Iterator[Tile]:
-    """The same in larger groups, for loops without temporaries."""
     for start in range(0, len(which), TURNED_COLUMNS):
-        yield Tile(start, _turned(batch, events, which[start : start + TURNED_COLUMNS]))
+        wide = _turned(batch, events, which[start : start + TURNED_COLUMNS])
+        for first in range(0, len(wide), step):
+            yield Tile(start + first, wide[first : first + step])
+
+
+def lots(
+    batch: Predictions, events: Events, which: tuple[int, ...], bins: Any = None
+) -> Iterator[Lot]:
+    """The scores of the events asked for, in larger groups, with room for bins of some dtype."""
+    for first in range(0, len(which), LOT_EVENTS):
+        p, columns = _columns(batch, events, which[first : first + LOT_EVENTS])
+        lying = np.empty((len(columns) if bins else 0, len(p)), bins)
+        yield Lot(first, p, columns, lying)
+
+
+def _columns(
+    batch: Predictions, events: Events, which: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """A matrix in C order, read-only, and the columns of it in which the events' scores are.
+
+    Always so: loops are compiled anew for every other kind of array.
+    """
+    columns = events.columns(batch, which)
+    if columns is None:
+        p = np.stack([events.score(batch, event) for event in which], axis=1)
+    elif batch.p.flags.c_contiguous:
+        return read_only(batch.p), np.array(columns, np.uint64)
+    else:
+        p = np.ascontiguousarray(batch.p[:, list(columns)])
+    return read_only(p), np.arange(len(which), dtype=np.uint64)
 
 
 def _turned(batch: Predictions, events: Events, which: tuple[int, ...]) -> np.ndarray:
@@ -61,10 +99,9 @@ def _turned(batch: Predictions, events: Events, which: tuple[int, ...]) -> np.nd
     return turned
 
 
-def _memory(batch: Predictions) -> tuple[Any, ...]:
-    """Where in memory the scores of a batch are; views of one array may begin at the same place."""
-    p = batch.p
-    return p.__array_interface__["data"][0], p.shape, p.strides, p.dtype.str
+def bin_type(bins: int) -> type[np.unsignedinteger[Any]]:
+    """What numbers of so many bins are kept in; unsigned, as compiled loops want them."""
+    return np.uint8 if bins <= 2**8 else np.uint16 if bins <= 2**16 else np.uint64
 
 
 class Places:
@@ -79,37 +116,32 @@ class Places:
         edges: BinEdges,
         table: np.ndarray | None = None,
         samples: tuple[Predictions | None, ...] = (),
-        laid: tuple[Tile, ...] = (),
+        laid: tuple[Lot, ...] = (),
     ) -> None:
         """Of ``samples`` in memory, if small, the bins are kept; those of the last are ``laid``."""
         self.edges = edges
         self.width = edges.max_bins
         self._known = table
         self._samples = [one for one in samples if one is not None and one.p.size <= KEPT_SCORES]
-        self._laid = {_memory(self._samples[-1]): laid} if laid else {}
+        self._laid = {id(self._samples[-1]): laid} if laid else {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Places, (self.edges, self._known)  # where it travels the rows are others
 
-    def tiles(self, batch: Predictions, compiled: Any) -> Iterable[Tile]:
+    def lots(self, batch: Predictions, compiled: Any) -> Iterable[Lot]:
         """A batch in large groups of events, with the bins of its scores."""
-        here = _memory(batch)
-        if here in self._laid:
-            return self._laid[here]
-        found = (
-            self._placed(tile, compiled)
-            for tile in turned_tiles(batch, self.edges.events, self.edges.which)
-        )
-        if here not in map(_memory, self._samples):
+        if id(batch) in self._laid:
+            return self._laid[id(batch)]
+        found = self._placed(batch, compiled)
+        if all(batch is not one for one in self._samples):
             return found
-        self._laid[here] = tuple(found)
-        return self._laid[here]
+        self._laid[id(batch)] = tuple(found)
+        return self._laid[id(batch)]
 
-    def _placed(self, tile: Tile, compiled: Any) -> Tile:
-        table = self.table(tile.events)
-        bins = np.empty(tile.score.shape, table.dtype)
-        compiled.place(tile.score, table, bins)
-        return Tile(tile.first, tile.score, bins)
+    def _placed(self, batch: Predictions, compiled: Any) -> Iterator[Lot]:
+        for lot in lots(batch, self.edges.events, self.edges.which, bin_type(self.width)):
+            compiled.place(lot.p, lot.columns, self.table(lot.events), lot.bins)
+            yield lot
 
     def of(self, tile: Tile) -> np.ndarray:
         """(E, n) the place of each score."""
@@ -157,7 +189,7 @@ class Places:
         return self._made(range(len(self.edges)))
 
     def _made(self, events: range) -> np.ndarray:
-        table = np.zeros((len(events), CELLS), dtype=np.int16 if self.width < 2**15 else np.int64)
+        table = np.zeros((len(events), CELLS), bin_type(self.width))
         for row, k in zip(table, events, strict=True):
             after = self._edge_cells[k] + 1
             np.add.at(row, after[after < CELLS], 1)

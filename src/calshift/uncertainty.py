@@ -100,11 +100,10 @@ def _threshold(moves: Moves, source: Engine) -> float:
 
     All rows are if S is exact, or if events are few: then most matter.
     """
-    sums, n = moves.fits.sums, source.facts.size
-    if moves.exact or len(sums.count) <= FEW_EVENTS:
+    E, n = len(moves.fits.value), source.facts.size
+    if moves.exact or E <= FEW_EVENTS:
         return -1.0
-    total = (sums.planned_noise * moves.fits.energy).sum()
-    return float(SMALL_SHARE * total / (n * len(sums.count)))
+    return SMALL_SHARE * moves.fits.planned_trace / (n * E)
 
 
 def _target_noise(moves: Moves, target: Engine | None) -> np.ndarray:
@@ -124,7 +123,7 @@ def _second(moves: Moves, tally: Tally, target: np.ndarray) -> Second:
     fits = moves.fits
     covariance = fits.covariance(tally["noise"])
     if "cross" not in tally and moves.counts is None:
-        return Second(covariance, tally["tilt"])
+        return Second(fits, covariance, tally["tilt"])
     if covariance.ndim == 2:
         covariance = covariance[:, :, None] * np.eye(covariance.shape[1])
     if "cross" in tally:
@@ -134,7 +133,7 @@ def _second(moves: Moves, tally: Tally, target: np.ndarray) -> Second:
         covariance += gam @ (tally["square"] + target) @ gam.transpose(0, 2, 1)
     if moves.counts is not None:
         covariance = covariance - _between(moves, tally)
-    return Second(covariance, tally["tilt"])
+    return Second(fits, covariance, tally["tilt"])
 
 
 def _between(moves: Moves, tally: Tally) -> np.ndarray:
@@ -207,8 +206,8 @@ def _square_laws(
 ) -> tuple[SquareLaw, SquareLaw]:
     """Of |a|^2, the mean over the events and each; freed of the bias of the ratio."""
     fits, E = moves.fits, len(variance)
-    plug = fits.plug + second.lean(fits)
-    bias = np.maximum(second.trace(fits), 0.0)
+    plug = fits.plug + second.lean
+    bias = np.maximum(second.trace, 0.0)
     each = _squared_norms(fits, second.covariance)
     together = float(each.sum())
     if whole is not None and moves.exact:
@@ -226,7 +225,7 @@ def _squared_norms(fits: Fits, covariance: np.ndarray) -> np.ndarray:
     compiled = loops()
     if compiled is not None:
         found = np.empty(len(covariance))
-        compiled.square_hats(*fits.moments, covariance, found)
+        compiled.square_hats(*fits.moments, covariance, fits.layout.count, found)
         return found
     product = banded_rows(*fits.moments, covariance)
     return np.asarray(np.einsum("ers,esr->e", product, product))
@@ -234,11 +233,13 @@ def _squared_norms(fits: Fits, covariance: np.ndarray) -> np.ndarray:
 
 def _shared(moves: Moves, covariance: np.ndarray, whole: np.ndarray) -> float:
     """|S|^2 off the events' own blocks: r' S s over pairs of different random directions r, s."""
-    turn = moves.directions
+    turn, compiled, D = moves.directions, loops(), len(whole)
+    own = np.zeros((D, D))
     if covariance.ndim == 2:
         own = np.einsum("erd,er,erc->dc", turn, covariance, turn)
-    else:
-        D = turn.shape[2]
+    elif compiled is None:
         own = turn.reshape(-1, D).T @ (covariance @ turn).reshape(-1, D)
-    pairs = ~np.eye(len(whole), dtype=bool)
-    return float(np.mean((whole - own)[pairs] ** 2))
+    else:
+        compiled.share_hats(covariance, moves.fits.layout.count, turn, own)
+    apart = (whole - own) ** 2
+    return float((apart.sum() - apart.trace()) / (D * (D - 1)))

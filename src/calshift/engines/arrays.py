@@ -33,6 +33,8 @@ class Arrays:
 
     def total(self, kernel: Callable[[Predictions], Any]) -> Any:
         """kernel(block) summed over the blocks; the empty sum is 0."""
+        if len(self.kept) <= self.rows and self.jobs == 1:
+            return kernel(self.kept)
         total: Any = 0
         if self.jobs == 1 or len(self.kept) < self.jobs * LEAST_ROWS:
             for start in range(0, len(self.kept), self.rows):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -28,21 +29,25 @@ class Second:
 
     Attributes
     ----------
+    fits : whose noise it is
     covariance : S, (E, R, R), or (E, R) where it is diagonal
     tilt : (E, B) sum_i l_i w_i e_i / (1 - l_i), by which a ratio whose w depends on y is biased
     """
 
+    fits: Fits
     covariance: np.ndarray
     tilt: np.ndarray
 
-    def trace(self, fits: Fits) -> np.ndarray:
+    @cached_property
+    def trace(self) -> np.ndarray:
         """(E,) tr M S."""
-        (main, beside), (own, next_) = fits.moments, near_diagonal(self.covariance)
-        return np.asarray((main * own).sum(axis=1) + 2 * (beside * next_).sum(axis=1))
+        (main, beside), (own, next_) = self.fits.moments, near_diagonal(self.covariance)
+        return np.asarray((main * own + 2 * (beside * next_)).sum(axis=1))
 
-    def lean(self, fits: Fits) -> np.ndarray:
+    @cached_property
+    def lean(self) -> np.ndarray:
         """(E,) 2 a . sum_i l_i o_i / (1 - l_i)."""
-        return np.asarray((fits.slope * self.tilt).sum(axis=1))
+        return np.asarray((self.fits.slope * self.tilt).sum(axis=1))
 
 
 def from_statistics(
@@ -54,13 +59,13 @@ def from_statistics(
     if not debias:
         return errors(fits, norm, None), fits.thin
     noise, tilt = second_sums(statistics, w, fits)
-    return errors(fits, norm, Second(fits.covariance(noise), tilt)), fits.thin
+    return errors(fits, norm, Second(fits, fits.covariance(noise), tilt)), fits.thin
 
 
 def errors(fits: Fits, norm: float, second: Second | None) -> np.ndarray:
     """(E,) sum_b P_b |g_b|^p, freed of the noise in g_b if that is given."""
     if second is not None and norm == 2:
-        return np.asarray(fits.plug + second.lean(fits) - second.trace(fits))
+        return np.asarray(fits.plug + second.lean - second.trace)
     gaps = np.abs(fits.value) ** norm if second is None else unfolded_gaps(fits, norm, second)
     return np.asarray((fits.sums.share * gaps).sum(axis=1))
 

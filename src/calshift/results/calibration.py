@@ -89,9 +89,10 @@ class CalibrationErrorResult(Frozen):
         self, level: float = 0.95, *, root: bool = False
     ) -> tuple[float, float]:
         """Lower and upper end for CE_p^p, or with ``root`` for CE_p; never below 0."""
-        low, high = np.clip(self._law().interval(checked_level(level)), 0.0, self._largest)
+        low, high = map(float, self._law().interval(checked_level(level)))
         power = 1 / self.norm if root else 1.0
-        return float(low) ** power, float(high) ** power
+        largest = float(self._largest)  # in this order a NaN stays one
+        return min(max(low, 0.0), largest) ** power, min(max(high, 0.0), largest) ** power
 
     def class_intervals(
         self, level: float = 0.95, *, root: bool = False, simultaneous: bool = False

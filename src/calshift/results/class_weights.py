@@ -77,8 +77,8 @@ class ClassWeights(Frozen):
     @property
     def ess(self) -> float:
         """Effective sample size of the source, (sum_i w_i)^2 / sum_i w_i^2: n without shift."""
-        w = np.nan_to_num(self.values)
-        w = w / (w.max() or 1.0)
+        w = np.where(np.isnan(self.values), 0.0, self.values)
+        w /= w.max() or 1.0
         square = float(self.prior_source @ w**2)
         return self.n_source * float(self.prior_source @ w) ** 2 / square if square > 0 else 0.0
 

@@ -63,10 +63,14 @@ class SquareLaw(Frozen):
 
         A plug-in below its expected noise counts as just that: luck, no proof of an error of 0.
         """
-        moments = np.broadcast_arrays(self.plug, self.bias, self.first, self.second)
-        laws = zip(*(np.ravel(one).tolist() for one in moments), strict=True)
+        moments = self.plug, self.bias, self.first, self.second
+        if not any(map(np.ndim, moments)):  # numpy takes longer to begin
+            low, high = _agreeing(Agreement(*map(float, moments)), 1 - level)
+            return np.asarray(low), np.asarray(high)
+        several = np.broadcast_arrays(*moments)
+        laws = zip(*(np.ravel(one).tolist() for one in several), strict=True)
         ends = np.array([_agreeing(Agreement(*law), 1 - level) for law in laws]).reshape(-1, 2)
-        low, high = ends.T.reshape(2, *moments[0].shape)
+        low, high = ends.T.reshape(2, *several[0].shape)
         return low, high
 
 
@@ -75,10 +79,10 @@ def _agreeing(agreement: Agreement, doubt: float) -> tuple[float, float]:
     if not agreement.known:
         return nan, nan
 
-    quantile, asked = agreement.quantile, float(agreement.quantile(doubt / 2))
+    quantile, asked = agreement.quantile, agreement.quantile(doubt / 2)
 
     def excess(t: float) -> float:  # of quantiles, nearly straight lines in t
-        return float(quantile(min(max(agreement(t), LEAST), 1.0) / 2)) - asked
+        return quantile(min(max(agreement(t), LEAST), 1.0) / 2) - asked
 
     plug, bias = agreement.plug, agreement.bias
     found, far = max(plug - bias, 0.0), plug + bias + 1e-300
@@ -102,9 +106,12 @@ class Agreement:
     """
 
     def __init__(self, plug: float, bias: float, first: float, second: float) -> None:
-        from scipy.special import chndtr, ndtr, ndtri  # late: importing calshift must be fast
+        # for numbers, not arrays; late: importing calshift must be fast
+        from scipy.special.cython_special import chndtr, ndtr, ndtri
 
-        self.chi_square, self.normal, self.quantile = chndtr, ndtr, ndtri
+        self.chi_square: Callable[[float, float, float], float] = chndtr
+        self.normal: Callable[[float], float] = ndtr
+        self.quantile: Callable[[float], float] = ndtri
         self.known = isfinite(plug + bias + first + second)
         variance, size = (first + second) / 4, plug + bias / 4
         kap = variance / size if size > 0 else 0.0
@@ -121,7 +128,7 @@ class Agreement:
 
     def likely(self, doubt: float) -> tuple[float, float]:
         """About where it falls to the doubt: roots are nearly normal, with variance ``scale``."""
-        reach = -float(self.quantile(doubt / 2)) * sqrt(self.scale)
+        reach = -self.quantile(doubt / 2) * sqrt(self.scale)
         low, high = max(self.root - reach, 0.0), self.root + reach
         return low * low - self.bias, high * high - self.bias
 
@@ -131,8 +138,8 @@ class Agreement:
             return float(t <= plug)
         x, shift = plug / self.scale, t / self.scale
         if shift <= FAR and self.df <= MANY_DEGREES:
-            return float(self.chi_square(x, self.df, shift))
-        return float(self.normal((x - self.df - shift) / sqrt(2 * self.df + 4 * shift)))
+            return self.chi_square(x, self.df, shift)
+        return self.normal((x - self.df - shift) / sqrt(2 * self.df + 4 * shift))
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,7 +133,7 @@ def _from_values(
         raise InvalidInput(msg)
     notes = _notes(mass, seen, predicted, classes)
     values = np.where(seen, values, np.nan)
-    target = np.where(seen, prior * np.nan_to_num(values), 0.0) / mass
+    target = np.where(seen, prior * values, 0.0) / mass
     n = float(source_counts.sum())
     return ClassWeights(values, prior, target, n, "given", notes, predicted=predicted)
 
