@@ -77,10 +77,9 @@ def _least_draws(level: float) -> int:
 
 
 def _counted(source: Engine, target: Engine, counts: np.ndarray, groups: int) -> Tables:
-    """Two passes over each sample: where to cut the confidence, and the counts."""
-    cells = cells_of(source, target, groups)
+    """Where to cut the confidence, a pass over each sample; another over the source, by label."""
+    cells, other = cells_of(source, target, groups)
     rows = source.total(cells.source_kernel(counts > 0)).astype(float)
-    other = target.total(cells.target_kernel).astype(float)
     return Tables(_bounded(rows), _bounded(other), groups)
 
 

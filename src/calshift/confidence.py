@@ -49,13 +49,14 @@ class ConfidenceCells(Frozen):
 
         return kernel
 
-    def target_kernel(self, batch: Predictions) -> np.ndarray:
-        """Kernel: (K G,) rows by cell."""
-        return np.bincount(self.of(batch), batch.sample_weight, len(self.group) * self.count)
+    def gathered(self, steps: np.ndarray) -> np.ndarray:
+        """(K G,) rows by cell, from rows by predicted class and step, (K, F)."""
+        cell = self.group + np.arange(len(self.group))[:, None] * self.count
+        return np.bincount(cell.ravel(), steps.ravel(), len(self.group) * self.count)
 
 
-def cells_of(source: Engine, target: Engine, groups: int) -> ConfidenceCells:
-    """Cells that cut every predicted class in groups of about equally many rows.
+def cells_of(source: Engine, target: Engine, groups: int) -> tuple[ConfidenceCells, np.ndarray]:
+    """Cells that cut every predicted class in groups of about equally many rows; the target's rows.
 
     A step belongs to the group of its middle rank, so that equal confidences are never split.
     """
@@ -66,10 +67,12 @@ def cells_of(source: Engine, target: Engine, groups: int) -> ConfidenceCells:
         predicted, step = _steps(batch, steps)
         return np.bincount(predicted * steps + step, batch.sample_weight, K * steps)
 
-    rows = (source.total(kernel) + target.total(kernel)).reshape(K, steps).astype(float)
+    own = target.total(kernel).reshape(K, steps).astype(float)
+    rows = source.total(kernel).reshape(K, steps) + own
     middle = np.cumsum(rows, axis=1) - rows / 2
     rank = middle / np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    return ConfidenceCells(np.minimum(groups * rank, groups - 1).astype(np.intp), groups)
+    cells = ConfidenceCells(np.minimum(groups * rank, groups - 1).astype(np.intp), groups)
+    return cells, cells.gathered(own)
 
 
 def merged_places(source: np.ndarray, target: np.ndarray, groups: int) -> np.ndarray:

@@ -38,6 +38,10 @@ class WeightInfluence(Influence, Protocol):
     def outside(self) -> np.ndarray:
         """(rows, S) by how much those moved the weights; mostly none, (0, S)."""
 
+    @property
+    def target_square(self) -> np.ndarray:
+        """(S, S) mean of phi_j phi_j' over the target, without a pass over it."""
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -86,14 +90,23 @@ class Damped(Frozen):
 
     inner: Influence
     factor: np.ndarray  # (S,)
+    covariance: np.ndarray  # (S, S) of phi_j before that
 
     def source(self, batch: Predictions) -> np.ndarray:
         """(rows, S) phi_i."""
-        return np.asarray(self.inner.source(batch) * self.factor)
+        return self._damped(self.inner.source(batch))
 
     def target(self, batch: Predictions) -> np.ndarray:
         """(rows, S) phi_j."""
-        return np.asarray(self.inner.target(batch) * self.factor)
+        return self._damped(self.inner.target(batch))
+
+    def _damped(self, phi: np.ndarray) -> np.ndarray:
+        return phi if (self.factor == 1).all() else np.asarray(phi * self.factor)
+
+    @property
+    def target_square(self) -> np.ndarray:
+        """(S, S) mean of phi_j phi_j'."""
+        return np.asarray(self.covariance * np.outer(self.factor, self.factor))
 
     def base(self, batch: Predictions) -> np.ndarray:
         """(rows, S) how each source row moved the source prior."""
@@ -130,6 +143,11 @@ class Counted(Frozen):
     def target(self, batch: Predictions) -> np.ndarray:
         """(rows, S) nothing: predictions took no part."""
         return np.zeros((len(batch), int(self.seen.sum())))
+
+    @property
+    def target_square(self) -> np.ndarray:
+        """(S, S) nothing too."""
+        return np.zeros((int(self.seen.sum()),) * 2)
 
     def base(self, batch: Predictions) -> np.ndarray:
         """(rows, S) how each source row moved the source prior."""

@@ -246,6 +246,15 @@ def move_target(
 def scale(scores: np.ndarray, slope: np.ndarray, bias: np.ndarray, p: np.ndarray) -> None:
     """softmax(slope scores + bias) of each row; a slope and a bias a class, or one for all."""
     slopes, biases = len(slope) - 1, len(bias) - 1
+    if scores.shape[1] == 2:
+        more = bias[biases] - bias[0]
+        for i in range(len(scores)):
+            odds = slope[slopes] * scores[i, 1] - slope[0] * scores[i, 0] + more
+            rest = np.exp(-abs(odds))  # one for both
+            high = 1.0 / (1.0 + rest)
+            p[i, 0] = rest * high if odds > 0 else high
+            p[i, 1] = high if odds > 0 else rest * high
+        return
     for i in range(len(scores)):
         top, total = -np.inf, 0.0
         for c in range(scores.shape[1]):

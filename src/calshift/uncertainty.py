@@ -107,11 +107,18 @@ def _threshold(moves: Moves, source: Engine) -> float:
 
 
 def _target_noise(moves: Moves, target: Engine | None) -> np.ndarray:
-    """sum_j phi_j phi_j', and of observations of neither sample."""
-    if target is None or moves.weighting.influence is None:
+    """sum_j phi_j phi_j', and of observations of neither sample.
+
+    The method knows the first from its own sums, but for rows that count less than one.
+    """
+    weighting = moves.weighting
+    if target is None or weighting.influence is None:
         return np.zeros((moves.by_weight.shape[2],) * 2)
-    outside = moves.weighting.outside_moves
-    return np.asarray(target.total(TargetNoise(moves)) + outside.T @ outside)
+    outside = weighting.outside_moves
+    if target.facts.light:
+        return np.asarray(target.total(TargetNoise(moves)) + outside.T @ outside)
+    known = weighting.influence.target_square / (weighting.scale**2 * weighting.sizes[1])
+    return np.asarray(known + outside.T @ outside)
 
 
 def _second(moves: Moves, tally: Tally, target: np.ndarray) -> Second:

@@ -212,3 +212,19 @@ def test_standard_errors_are_the_spread_over_draws(method):
     spread = np.std([result.prior_target for result in found], axis=0, ddof=1)
     error = np.mean([result.standard_error for result in found], axis=0)
     np.testing.assert_allclose(error / spread, 1, atol=0.2)
+
+
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize("seed", [1, 7])
+@pytest.mark.parametrize("method", METHODS)
+def test_what_the_target_adds_is_known_without_a_pass_over_it(method, seed, counted):
+    """The mean of phi_j phi_j' from the method's own sums is that over the rows."""
+    source, target = weak(seed) if seed == 7 else sample(seed)
+    if counted:
+        f = np.random.default_rng(seed).integers(1, 4, len(target))
+        target = Predictions(target.p, sample_weight=f)
+    influence = estimated_weights(method, Arrays(source), Arrays(target)).influence
+    phi = influence.target(target)
+    expected = (phi * target.frequency[:, None]).T @ phi / target.size
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(influence.target_square, expected, rtol=1e-9, atol=1e-12 * scale)

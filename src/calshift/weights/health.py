@@ -61,7 +61,9 @@ def assessed(
         smallest_singular_value=least,
         reasons=_reasons(class_counts, **doubts),
         influence=Damped(
-            solution.influence, certain * shrink * np.where(solution.held, CUT_OFF, 1.0)
+            solution.influence,
+            certain * shrink * np.where(solution.held, CUT_OFF, 1.0),
+            solution.target_covariance,
         ),
         classes=classes,
         predicted=predicted,

@@ -235,9 +235,9 @@ def _target_response(target: Engine, calibrate: Scaling, mixture: Mixture) -> np
 
     def kernel(batch: Predictions) -> Sums:
         scores = calibrate.scores(batch)
-        p = calibrate.calibrated(scores)
-        z = p / (p @ v)[:, None]
-        fz = batch.frequency[:, None] * z
+        z = calibrate.calibrated(scores)
+        z *= (1 / (z @ v))[:, None]
+        fz = z if batch.sample_weight is None else batch.frequency[:, None] * z
         return Sums((batch.size, calibrate.slope_response(fz, z * v, scores)))
 
     size, by_slope = target.total(kernel)
