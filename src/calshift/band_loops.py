@@ -142,8 +142,9 @@ def floored_inverse(
 def whiten_band(
     band: np.ndarray, other: np.ndarray, knots: int, whiten: np.ndarray, turned: np.ndarray
 ) -> None:
-    """W = L^-1 with band = L L', and W other W'."""
+    """W = L^-1 with band = L L', and W other W'; 0 elsewhere."""
     before = 0.0
+    whiten[:] = 0.0
     for r in range(knots):
         below = band[1, r - 1] / before if r else 0.0
         main = np.sqrt(band[0, r] - below * below)

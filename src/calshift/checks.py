@@ -84,12 +84,16 @@ def checked_probabilities(p: np.ndarray, name: str, start: int = 0) -> np.ndarra
     for first in range(0, len(p), step):
         rows = p[first : first + step]
         sums = _summed(rows) if rows.min() >= 0 else rows[:0]  # a NaN fails too
-        # no number of a row exceeds their sum
-        if not (len(sums) and (sums.max() <= highest or rows.max() <= highest)):
+        if not (len(sums) and _none_above(highest, rows, sums)):
             raise InvalidInput(_range_message(p, name, highest, start))
         if p.ndim == 2:
             _check_sums(rows, sums, name, tolerance, start + first)
     return p
+
+
+def _none_above(highest: float, rows: np.ndarray, sums: np.ndarray) -> bool:
+    """Whether no number is above the highest; none exceeds the sum of its row."""
+    return bool(sums.max() <= highest or rows[sums > highest].max() <= highest)
 
 
 def _summed(rows: np.ndarray) -> np.ndarray:

@@ -86,7 +86,7 @@ def event_errors(
     at = source if target is None else target
     bins = laid(at, events, options.bins, options.binning)
     kept = np.ones(events.count, dtype=bool)
-    if events.kind == "classwise":
+    if events.kind == "classwise" and np.isnan(class_weights).any():
         kept = ~np.isnan(class_weights)
         bins = bins.only(np.flatnonzero(kept))
     if options.estimator == "paper":

@@ -8,13 +8,25 @@ from typing import Any
 import numpy as np
 
 from calshift.fast import loops
-from calshift.frozen import Frozen
 from calshift.predictions import Predictions
 from calshift.sums import Tally
 
 
+class Summed:
+    """(K,) sum of the predictions of a sample in memory, made when it is asked for."""
+
+    def __init__(self, rows: Predictions) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return self.rows.n_classes
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return _predicted(self.rows)
+
+
 @dataclass(frozen=True, eq=False)
-class Facts(Frozen):
+class Facts:
     """Sums over all rows.
 
     Attributes
@@ -35,7 +47,7 @@ class Facts(Frozen):
     square: float
     light: int
     double: int
-    predicted: np.ndarray
+    predicted: np.ndarray | Summed
     class_counts: np.ndarray
     class_squares: np.ndarray
 
@@ -67,25 +79,33 @@ class Facts(Frozen):
     @property
     def mean_prediction(self) -> np.ndarray:
         """(K,) the mean of the rows."""
-        return np.asarray(self.predicted / self.size)
+        return np.asarray(self.predicted) / self.size
+
+
+def known(rows: Predictions) -> Facts:
+    """Of a sample in memory."""
+    return Facts(rows.classes, **_counts(rows), predicted=Summed(rows))
 
 
 def counted(batch: Predictions) -> Tally:
     """Kernel: the sums of `Facts`."""
+    return Tally(**_counts(batch), predicted=_predicted(batch))
+
+
+def _counts(batch: Predictions) -> dict[str, Any]:
     f, n = batch.sample_weight, len(batch)
     square = None if f is None else batch.squared_frequency
     counts = _by_label(batch, f)
-    return Tally(
-        rows=n,
-        single=n if batch.p.ndim == 1 else 0,
-        size=batch.size,
-        square=float(n if square is None else square.sum()),
-        light=0 if f is None else int(np.count_nonzero(f < 1)),
-        double=n if batch.p.dtype == np.float64 else 0,
-        predicted=_predicted(batch),
-        class_counts=counts,
-        class_squares=counts if square is None else _by_label(batch, square),
-    )
+    return {
+        "rows": n,
+        "single": n if batch.p.ndim == 1 else 0,
+        "size": batch.size,
+        "square": float(n if square is None else square.sum()),
+        "light": 0 if f is None else int(np.count_nonzero(f < 1)),
+        "double": n if batch.p.dtype == np.float64 else 0,
+        "class_counts": counts,
+        "class_squares": counts if square is None else _by_label(batch, square),
+    }
 
 
 def _by_label(batch: Predictions, values: np.ndarray | None) -> np.ndarray:

@@ -302,7 +302,7 @@ def _compiled_inverse(
     compiled: Any, layout: Layout, sums: FirstSums, inverse: np.ndarray
 ) -> np.ndarray:
     """Fills in A^-1, and tells which events are left."""
-    whiten, state = np.zeros(inverse.shape), np.zeros(len(inverse), np.int64)
+    whiten, state = np.empty(inverse.shape), np.zeros(len(inverse), np.int64)
     hats = layout.left, layout.share, layout.count
     given = sums.mass, sums.share, EIGENVALUE_FLOOR, SINGULAR
     compiled.invert_hats(*hats, *given, inverse, whiten, state)
@@ -383,18 +383,18 @@ def resting_on_few(fits: Fits) -> tuple[float, float]:
     The scores of each event are cut in parts that hold about as much of its error each, or of the
     target; what a part is worth is (sum w)^2 / sum w^2.
     """
-    share = fits.sums.share
-    thin, total = _thin_part(fits.sums, share * fits.value**2)
-    bare, whole = _thin_part(fits.sums, share)
+    (thin, total), (bare, whole) = _thin_part(fits, True), _thin_part(fits, False)
     return thin / total if total > 0 else 0.0, bare / whole
 
 
-def _thin_part(sums: FirstSums, part: np.ndarray) -> tuple[float, float]:
-    """What of the bins' parts lies in places with few source rows, and all of it."""
-    compiled = loops()
+def _thin_part(fits: Fits, squared: bool) -> tuple[float, float]:
+    """What of the error, or of the target, lies in places with few source rows, and all of it."""
+    compiled, sums = loops(), fits.sums
     if compiled is not None:
-        thin, whole = compiled.thin_part(part, sums.mass, sums.square, PARTS, FEW_ROWS)
+        rows = sums.mass, sums.square, PARTS, FEW_ROWS
+        thin, whole = compiled.thin_part(sums.share, fits.value, squared, *rows)
         return thin, whole
+    part = sums.share * fits.value**2 if squared else sums.share
     upto = np.cumsum(part, axis=1)
     total = np.maximum(upto[:, -1:], 1e-300)
     group = np.minimum((upto - part / 2) / total * PARTS, PARTS - 1).astype(int)

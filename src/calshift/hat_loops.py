@@ -279,11 +279,11 @@ def direct_hats(
 
 
 @compiled
-def square_hats(
+def judge_hats(
     diagonal: np.ndarray, above: np.ndarray, covariance: np.ndarray, number: np.ndarray,
-    squares: np.ndarray,
+    slope: np.ndarray, tilt: np.ndarray, trace: np.ndarray, lean: np.ndarray, squares: np.ndarray,
 ) -> None:  # fmt: skip
-    """(E,) tr(M S M S), M tridiagonal."""
+    """(E,) tr M S, sum of slope times tilt, and tr(M S M S), M tridiagonal."""
     R = covariance.shape[1]
     band, product = np.empty((2, R)), np.empty((R, R))
     for k in range(len(covariance)):
@@ -291,11 +291,13 @@ def square_hats(
         for r in range(knots):
             band[0, r], band[1, r] = diagonal[k, r], above[k, r]
         times_band(covariance[k], band, knots, product)
-        total = 0.0
+        trace[k] = lean[k] = squares[k] = 0.0
         for r in range(knots):
+            trace[k] += product[r, r]
             for s in range(knots):
-                total += product[r, s] * product[s, r]
-        squares[k] = total
+                squares[k] += product[r, s] * product[s, r]
+        for b in range(slope.shape[1]):
+            lean[k] += slope[k, b] * tilt[k, b]
 
 
 @compiled
@@ -317,23 +319,43 @@ def share_hats(
 
 
 @compiled
+def _few(mass: float, square: float, few: float) -> bool:
+    """Whether weights of this sum, and of squares, are worth few rows."""
+    return mass * mass < few * square + (square == 0)
+
+
+@compiled
 def thin_part(
-    part: np.ndarray, mass: np.ndarray, square: np.ndarray, parts: int, few: float
-) -> tuple[float, float]:
-    """What of the bins' parts (E, B) lies in places with few source rows, and all of it."""
-    sums = np.empty((3, parts))
-    thin = whole = 0.0
-    for k in range(len(part)):
-        upto, scale = 0.0, parts / max(part[k].sum(), 1e-300)
-        sums[:] = 0.0
-        for b in range(part.shape[1]):
-            upto += part[k, b]
-            into = np.uint64(max(min((upto - part[k, b] / 2) * scale, parts - 1), 0.0))
-            sums[0, into] += mass[k, b]
-            sums[1, into] += square[k, b]
-            sums[2, into] += part[k, b]
-        for group in range(parts):
-            whole += sums[2, group]
-            if sums[0, group] ** 2 < few * sums[1, group] + (sums[1, group] == 0):
-                thin += sums[2, group]
+    share: np.ndarray, value: np.ndarray, squared: bool, mass: np.ndarray, square: np.ndarray,
+    parts: int, few: float,
+) -> tuple[float, float]:  # fmt: skip
+    """What of the target (E, B) lies in places with few source rows, and all of it.
+
+    ``squared``: what of the squared values instead.
+    """
+    part, thin, whole = np.empty(share.shape[1]), 0.0, 0.0
+    for k in range(len(share)):
+        total = 0.0
+        for b in range(len(part)):
+            part[b] = share[k, b] * value[k, b] ** 2 if squared else share[k, b]
+            total += part[b]
+        whole += total
+        scale, upto, group, rows, squares, held = (
+            parts / max(total, 1e-300),
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+        )
+        for b in range(len(part)):
+            upto += part[b]
+            into = np.floor(min((upto - part[b] / 2) * scale, parts - 1.0))
+            if into != group:  # the next one: they come in their order
+                thin += held if _few(rows, squares, few) else 0.0
+                group, rows, squares, held = into, 0.0, 0.0, 0.0
+            rows += mass[k, b]
+            squares += square[k, b]
+            held += part[b]
+        thin += held if _few(rows, squares, few) else 0.0
     return thin, whole

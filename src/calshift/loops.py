@@ -17,17 +17,17 @@ from calshift.hat_loops import (
     direct_hats,
     fit_hats,
     invert_hats,
+    judge_hats,
     lay_hats,
     share_hats,
-    square_hats,
     thin_part,
 )
 from calshift.vectors import LANES, add_scaled, compiled, part
 
 __all__ = [
     "LANES", "STEP", "count", "covary_hats", "cut_cells", "direct_hats", "fit_hats",
-    "invert_hats", "lay", "lay_hats", "move_source", "move_target", "place", "scale",
-    "share_hats", "square_hats", "sum_rows", "sum_source", "thin_part",
+    "invert_hats", "judge_hats", "lay", "lay_hats", "move_source", "move_target", "place",
+    "scale", "share_hats", "sum_rows", "sum_source", "thin_part",
 ]  # fmt: skip
 
 

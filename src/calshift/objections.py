@@ -45,7 +45,7 @@ def objections(
     if weights is not None:
         ess = weights.ess
         known = [c for c in weights.untrusted if not np.isnan(weights.values[c])]
-        doubted = min(float(weights.prior_target[known].sum()) + unseen, 1.0)
+        doubted = min(sum(float(weights.prior_target[c]) for c in known) + unseen, 1.0)
         if doubted > DOUBTED_SHARE:
             fatal.append(f"{doubted:.0%} of the target is of classes whose weight is not trusted")
         if ess < TOO_SMALL_ESS:

@@ -18,7 +18,6 @@ from calshift.engine import Engine
 from calshift.engines import Blocks
 from calshift.estimators import Second, errors, unfolded_gaps
 from calshift.fast import loops
-from calshift.fits import Fits, banded_rows
 from calshift.moves import Moves
 from calshift.moving import Signs, SourceMoves, TargetMoves, TargetNoise
 from calshift.results import AbsoluteLaw, Law, RowMoves, SquareLaw
@@ -183,18 +182,18 @@ def _moved(
         variance = np.maximum(variance - between, 0.0)  # rounding may leave less than nothing
         within = by_label.mean(axis=1)
         mean = max(mean - float((within**2 / worth).sum()), 0.0)
-    if part["rows"]:
-        assert source.kept is not None
-        rows = RowMoves(_kept_rows(part, source, within), None, source.kept.mark)
-        mean = rows.variance
+    kept = source.kept if part["rows"] else None
+    if kept is not None:
+        own = _kept_rows(part, source, within)
+        mean = float(own @ own)
     if beside is None:
-        return variance, mean, rows
+        return variance, mean, None if kept is None else RowMoves(own, None, kept.mark)
     other, outside = beside[name], moves.weighting.outside_moves @ by_weight
     variance = variance + other["variance"] + (outside**2).sum(axis=0)
     moved = outside.mean(axis=1)
     mean = mean + other["mean"] + float(moved @ moved)
-    if rows is not None:
-        rows = RowMoves(rows.source, np.concatenate(other["rows"]), rows.mark, moved)
+    if kept is not None:
+        rows = RowMoves(own, np.concatenate(other["rows"]), kept.mark, moved)
     return variance, mean, rows
 
 
@@ -215,7 +214,7 @@ def _square_laws(
     fits, E = moves.fits, len(variance)
     plug = fits.plug + second.lean
     bias = np.maximum(second.trace, 0.0)
-    each = _squared_norms(fits, second.covariance)
+    each = second.squares
     together = float(each.sum())
     if whole is not None and moves.exact:
         together = float(np.sum(whole**2))
@@ -223,19 +222,6 @@ def _square_laws(
         together += _shared(moves, second.covariance, whole)
     law = SquareLaw(max(plug.mean(), 0.0), bias.mean(), mean, together / E**2)
     return law, SquareLaw(np.maximum(plug, 0.0), bias, variance, each)
-
-
-def _squared_norms(fits: Fits, covariance: np.ndarray) -> np.ndarray:
-    """(E,) |S|^2 = tr(M S M S) of each event."""
-    if covariance.ndim == 2:
-        return np.asarray(((fits.moments[0] * covariance) ** 2).sum(axis=1))
-    compiled = loops()
-    if compiled is not None:
-        found = np.empty(len(covariance))
-        compiled.square_hats(*fits.moments, covariance, fits.layout.count, found)
-        return found
-    product = banded_rows(*fits.moments, covariance)
-    return np.asarray(np.einsum("ers,esr->e", product, product))
 
 
 def _shared(moves: Moves, covariance: np.ndarray, whole: np.ndarray) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift.facts import Facts, counted
+from calshift.facts import Facts, known
 from calshift.predictions import Predictions
 
 BLOCK_ROWS = 2**18
@@ -29,7 +29,7 @@ class Arrays:
     @cached_property
     def facts(self) -> Facts:
         """Sizes, class counts, names."""
-        return Facts(self.kept.classes, **counted(self.kept))
+        return known(self.kept)
 
     def total(self, kernel: Callable[[Predictions], Any]) -> Any:
         """kernel(block) summed over the blocks; the empty sum is 0."""

@@ -17,7 +17,8 @@ import numpy as np
 
 from calshift.binning import joined
 from calshift.cells import event_cells, first_sums, second_sums
-from calshift.fits import Fits, fitted, near_diagonal
+from calshift.fast import loops
+from calshift.fits import Fits, banded_rows, fitted, near_diagonal
 from calshift.folded import unfolded
 from calshift.statistics import ShiftStatistics
 from calshift.sums import Sums
@@ -38,16 +39,36 @@ class Second:
     covariance: np.ndarray
     tilt: np.ndarray
 
-    @cached_property
+    @property
     def trace(self) -> np.ndarray:
         """(E,) tr M S."""
-        (main, beside), (own, next_) = self.fits.moments, near_diagonal(self.covariance)
-        return np.asarray((main * own + 2 * (beside * next_)).sum(axis=1))
+        return self._judged[0]
 
-    @cached_property
+    @property
     def lean(self) -> np.ndarray:
         """(E,) 2 a . sum_i l_i o_i / (1 - l_i)."""
-        return np.asarray((self.fits.slope * self.tilt).sum(axis=1))
+        return self._judged[1]
+
+    @property
+    def squares(self) -> np.ndarray:
+        """(E,) |S|^2 = tr(M S M S)."""
+        return self._judged[2]
+
+    @cached_property
+    def _judged(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        fits, S, compiled = self.fits, self.covariance, loops()
+        if compiled is not None and S.ndim == 3:
+            trace, lean, squares = np.empty((3, len(S)))
+            noise = S, fits.layout.count, fits.slope, self.tilt
+            compiled.judge_hats(*fits.moments, *noise, trace, lean, squares)
+            return trace, lean, squares
+        (main, beside), (own, next_) = fits.moments, near_diagonal(S)
+        trace = (main * own + 2 * (beside * next_)).sum(axis=1)
+        lean = (fits.slope * self.tilt).sum(axis=1)
+        if S.ndim == 2:
+            return trace, lean, ((main * S) ** 2).sum(axis=1)
+        product = banded_rows(main, beside, S)
+        return trace, lean, np.einsum("ers,esr->e", product, product)
 
 
 def from_statistics(

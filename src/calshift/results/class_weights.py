@@ -60,9 +60,12 @@ class ClassWeights(Frozen):
     @property
     def unseen_share(self) -> float:
         """What predictions give to classes that the source never showed; 0 if not known."""
-        if self.predicted is None:
-            return float(self.prior_target[np.isnan(self.values)].sum())
-        return float(self.predicted[np.isnan(self.values)].sum())
+        unseen = np.isnan(self.values)
+        if not unseen.any():
+            return 0.0
+        return float(
+            (self.prior_target if self.predicted is None else self.predicted)[unseen].sum()
+        )
 
     @property
     def standard_error(self) -> np.ndarray | None:

@@ -86,7 +86,7 @@ def _agreeing(agreement: Agreement, doubt: float) -> tuple[float, float]:
 
     plug, bias = agreement.plug, agreement.bias
     found, far = max(plug - bias, 0.0), plug + bias + 1e-300
-    here, there = excess(found), excess(far)
+    here, there = -asked, excess(far)  # where the plug-in is expected, all of them agree
     while there >= 0 and far < 1e300:
         far *= 2
         there = excess(far)

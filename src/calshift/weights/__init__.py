@@ -38,7 +38,9 @@ def class_weights_of(weights: Any, source: Engine, target: Engine) -> ClassWeigh
     if isinstance(weights, str) or weights is None:
         return estimated_weights(weights, source, target, "weights")
     before, after = source.facts, target.facts
-    return given_weights(weights, before.class_counts, after.mean_prediction, before.classes)
+    known = before.class_counts.all() and not isinstance(weights, ClassWeights)
+    predicted = None if known else after.mean_prediction  # which nobody would ask for
+    return given_weights(weights, before.class_counts, predicted, before.classes)
 
 
 def estimated_weights(

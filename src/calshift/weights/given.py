@@ -120,7 +120,8 @@ def _from_values(
     predicted: np.ndarray | None,
     classes: tuple[Any, ...] | None,
 ) -> ClassWeights:
-    prior = source_counts / source_counts.sum()
+    n = float(source_counts.sum())
+    prior = source_counts / n
     seen = prior > 0
     wrong = seen & ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
@@ -134,7 +135,6 @@ def _from_values(
     notes = _notes(mass, seen, predicted, classes)
     values = np.where(seen, values, np.nan)
     target = np.where(seen, prior * values, 0.0) / mass
-    n = float(source_counts.sum())
     return ClassWeights(values, prior, target, n, "given", notes, predicted=predicted)
 
 
