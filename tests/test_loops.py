@@ -181,3 +181,73 @@ def test_equal_small_eigenvalues_are_left_to_lapack_and_near_ones_told_apart(apa
     if told:
         expected = _turned_inverse(*[dense_band(one[:1], one[1:]) for one in (A, M)])[0]
         np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def both_ways(switch, ask) -> None:
+    """The same numbers with and without compiled loops."""
+    found = []
+    for on in (False, True):
+        switch(on)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append(numbers(ask()))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("lay", [np.asfortranarray, lambda p: np.repeat(p, 2, axis=1)[:, ::2]])
+def test_columns_that_do_not_lie_side_by_side(switch, lay):
+    source, target = sample(900, 5, "f4", 3, False), sample(700, 5, "f4", 4, False)
+    w, check = np.array([0.8, 1.2, 1.0, 0.9, 1.1]), {"check": False}
+    switch(True)
+    ask = calshift.target_calibration_error
+    plain = ask(source.p, source.y, target.p, weights=w, **check)
+    other = ask(lay(source.p), source.y, lay(target.p), weights=w, **check)
+    assert not lay(source.p).flags.c_contiguous
+    assert numbers(other) == numbers(plain)
+
+
+def test_classes_that_the_source_lacks(switch):
+    """Events that are left out: columns of the matrix that are not next to each other."""
+    source, target = sample(1500, 6, "f4", 5, False), sample(800, 6, "f4", 6, False)
+    kept = ~np.isin(source.y, [1, 4])
+    p, y = source.p[kept], source.y[kept]
+    w = np.array([1.1, 1.0, 0.9, 1.2, 1.0, 0.8])
+
+    def ask():
+        found = calshift.target_calibration_error(p, y, target.p, weights=w, check=False)
+        assert np.isnan(found.per_class).tolist() == [False, True, False, False, True, False]
+        return found
+
+    found = []
+    for on in (False, True):
+        switch(on)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append([x for x in numbers(ask()) if not np.isnan(x)])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("rows", [1, 255, 256, 257, 513])
+def test_rows_that_do_not_fill_a_block(switch, rows):
+    """Loops turn 256 rows at a time."""
+    source, target = sample(300 + rows, 4, "f8", 7, False), sample(rows + 1, 4, "f4", 8, False)
+    w = np.array([0.9, 1.0, 1.1, 1.0])
+    both_ways(
+        switch,
+        lambda: calshift.target_calibration_error(source, None, target, weights=w, check=False),
+    )
+
+
+def test_lanes_are_added_at_once():
+    from calshift.vectors import LANES, add_scaled, compiled
+
+    @compiled
+    def add(x, i, y, j, lane, size):
+        add_scaled(x, i, y, j, lane, size)
+
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(5, 3 * LANES)), rng.normal(size=(4, 3 * LANES))
+    expected = x.copy()
+    expected[3, LANES : 2 * LANES] += 0.7 * y[2, LANES : 2 * LANES]
+    add(x, 3, y, np.uint8(2), 1, 0.7)
+    np.testing.assert_allclose(x, expected, rtol=1e-15)
