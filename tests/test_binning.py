@@ -148,3 +148,11 @@ def test_edges_within_the_last_cell_of_the_grid():
     y = [0, 1] * 10 + [0] * 10 + [1] * 10
     found = calshift.calibration_error(p, y, bins=[0.5, 1 - 5e-14], estimator="plugin")
     np.testing.assert_allclose(found.estimate, (20 * 0.2**2 + 10 * 1 + 10 * 0) / 40, rtol=1e-9)
+
+
+def test_fine_edges_are_a_sequence_of_read_only_arrays():
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 300)
+    for edges in (calshift.bin_edges(p), calshift.bin_edges(p, bins=7)):
+        assert [len(one) for one in edges[1:3]] == [len(edges[1]), len(edges[2])]
+        assert not edges[0].flags.writeable
+        assert not edges.inner[0].flags.writeable

@@ -251,3 +251,40 @@ def test_lanes_are_added_at_once():
     expected[3, LANES : 2 * LANES] += 0.7 * y[2, LANES : 2 * LANES]
     add(x, 3, y, np.uint8(2), 1, 0.7)
     np.testing.assert_allclose(x, expected, rtol=1e-15)
+
+
+def test_machine_code_is_made_anew_when_any_of_the_loops_changes(tmp_path):
+    """numba looks at the file of a loop alone, not at those that it calls."""
+    from pathlib import Path
+
+    from calshift import vectors
+
+    here = Path(vectors.__file__).parent
+    for name in vectors.MADE_OF:
+        (tmp_path / f"{name}.py").write_bytes((here / f"{name}.py").read_bytes())
+    before = vectors.edition(tmp_path)
+    assert before == vectors.edition(here)
+    assert before in fast.loops().invert_hats.py_func.__qualname__
+    for name in vectors.MADE_OF:
+        with (tmp_path / f"{name}.py").open("a") as file:
+            file.write("# more")
+        after = vectors.edition(tmp_path)
+        assert after != before
+        before = after
+
+
+@pytest.mark.parametrize("seed", [3, 10, 19, 40])
+def test_doubts_and_knots_do_not_hang_on_rounding(switch, seed):
+    """Shares in round tenths, and weights of a tenth of a row: both stand at their bounds."""
+    rng = np.random.default_rng(seed)
+    target, p = rng.random(1000), rng.beta(1, 4, 150)
+    y = (rng.random(150) < p).astype(int)
+    light = sample(600, 12, "f8", seed, False)
+    light = calshift.Predictions(light.p, light.y, sample_weight=np.full(600, 0.1))
+    found = []
+    for on in (False, True):
+        switch(on)
+        thin = calshift.target_calibration_error(p, y, target, weights=[1, 1], bins=10, check=False)
+        knots = calshift.calibration_error(light)
+        found.append((thin.trusted, thin.warnings, knots.merged_bins, round(knots.estimate, 9)))
+    assert found[0] == found[1]

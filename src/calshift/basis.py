@@ -17,10 +17,11 @@ from calshift.binning import FINE_BINS
 
 HATS_SCALE, HATS_POWER = 2.2, 0.25  # hats planned: 10 at 500 rows, 22 at 10 000
 LEAST_HATS = 3
-LEAST_SOURCE = 5.0  # rows between two knots; all noise of the fit comes from the source
-LEAST_TARGET = 2.0
+NEARLY = 1 - 1e-9  # of a count of rows: sums of weights in another order miss it by rounding
+LEAST_SOURCE = 5.0 * NEARLY  # rows between two knots; all noise of the fit comes from the source
+LEAST_TARGET = 2.0 * NEARLY
 KNOT = np.uint32  # numbers of knots: unsigned, as compiled loops want them
-LEAST_DISTINCT = 2.0  # source rows of a knot, where distinct scores are no more than hats
+LEAST_DISTINCT = 2.0 * NEARLY  # source rows of a knot, where distinct scores are no more than hats
 
 
 def planned_hats(n: float) -> int:

@@ -46,7 +46,9 @@ class BinEdges(Frozen):
     @property
     def inner(self) -> tuple[np.ndarray, ...]:
         """The edges as scores."""
-        return self.given if self.cuts is None else tuple(LOWEST[cut] for cut in self.cuts)
+        if self.cuts is None:
+            return self.given
+        return tuple(read_only(LOWEST[cut]) for cut in self.cuts)
 
     @property
     def max_bins(self) -> int:
@@ -97,8 +99,10 @@ class BinEdges(Frozen):
     def __len__(self) -> int:
         return len(self.which)
 
-    def __getitem__(self, k: int) -> np.ndarray:
-        return self.given[k] if self.cuts is None else LOWEST[self.cuts[k]]
+    def __getitem__(self, k: Any) -> Any:
+        if self.cuts is None or isinstance(k, slice):
+            return self.inner[k]
+        return read_only(LOWEST[self.cuts[k]])
 
     def __repr__(self) -> str:
         shape = f"{len(self)} events, up to {self.max_bins} bins"

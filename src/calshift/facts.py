@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calshift.fast import loops
+from calshift.frozen import Frozen
 from calshift.predictions import Predictions
 from calshift.sums import Tally
 
@@ -26,7 +27,7 @@ class Summed:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class Facts(Frozen):
     """Sums over all rows.
 
     Attributes

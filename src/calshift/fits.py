@@ -32,6 +32,7 @@ from calshift.fast import loops
 EIGENVALUE_FLOOR = 0.5  # of A relative to M: where the source is this thin, shrink to no error
 SMALLEST_GAP = 0.1  # 1 - l: a row that carries a bin alone says nothing of its noise
 FEW_ROWS, PARTS = 5.0, 4  # rows below which a part of the scores is thin, parts of an event
+TIE = 1e-9  # of such a part or row: what is nearer to a bound than that is on it
 SINGULAR = 1e-12  # of the largest eigenvalue
 ROUNDING = 1e-10  # of a mean residual, below which its sign is chance
 
@@ -391,17 +392,17 @@ def _thin_part(fits: Fits, squared: bool) -> tuple[float, float]:
     """What of the error, or of the target, lies in places with few source rows, and all of it."""
     compiled, sums = loops(), fits.sums
     if compiled is not None:
-        rows = sums.mass, sums.square, PARTS, FEW_ROWS
+        rows = sums.mass, sums.square, PARTS, FEW_ROWS, TIE
         thin, whole = compiled.thin_part(sums.share, fits.value, squared, *rows)
         return thin, whole
     part = sums.share * fits.value**2 if squared else sums.share
     upto = np.cumsum(part, axis=1)
     total = np.maximum(upto[:, -1:], 1e-300)
-    group = np.minimum((upto - part / 2) / total * PARTS, PARTS - 1).astype(int)
+    group = np.minimum((upto - part / 2) / total * PARTS + TIE, PARTS - 1).astype(int)
     group += np.arange(len(part))[:, None] * PARTS
     mass, square, held = (
         np.bincount(group.ravel(), values.ravel(), PARTS * len(part))
         for values in (sums.mass, sums.square, part)
     )
-    few = mass**2 < FEW_ROWS * square + (square == 0)
-    return float(held[few].sum()), float(part.sum())
+    few = mass**2 < (FEW_ROWS - TIE) * square + (square == 0)
+    return float(held[few].sum()), float(upto[:, -1].sum())

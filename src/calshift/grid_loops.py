@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-# what is taken from the grid is part of the compiled loops: touch this file when that changes
 from calshift.grid import ANGLE, CELLS, CENTRE, HALF, MIDDLE, SHIFT, WIDER
 from calshift.vectors import bits, compiled
 

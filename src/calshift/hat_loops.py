@@ -327,7 +327,7 @@ def _few(mass: float, square: float, few: float) -> bool:
 @compiled
 def thin_part(
     share: np.ndarray, value: np.ndarray, squared: bool, mass: np.ndarray, square: np.ndarray,
-    parts: int, few: float,
+    parts: int, few: float, tie: float,
 ) -> tuple[float, float]:  # fmt: skip
     """What of the target (E, B) lies in places with few source rows, and all of it.
 
@@ -340,22 +340,16 @@ def thin_part(
             part[b] = share[k, b] * value[k, b] ** 2 if squared else share[k, b]
             total += part[b]
         whole += total
-        scale, upto, group, rows, squares, held = (
-            parts / max(total, 1e-300),
-            0.0,
-            0.0,
-            0.0,
-            0.0,
-            0.0,
-        )
+        upto = group = rows = squares = held = 0.0
         for b in range(len(part)):
             upto += part[b]
-            into = np.floor(min((upto - part[b] / 2) * scale, parts - 1.0))
+            here = (upto - part[b] / 2) / max(total, 1e-300) * parts
+            into = np.floor(min(here + tie, parts - 1.0))
             if into != group:  # the next one: they come in their order
-                thin += held if _few(rows, squares, few) else 0.0
+                thin += held if _few(rows, squares, few - tie) else 0.0
                 group, rows, squares, held = into, 0.0, 0.0, 0.0
             rows += mass[k, b]
             squares += square[k, b]
             held += part[b]
-        thin += held if _few(rows, squares, few) else 0.0
+        thin += held if _few(rows, squares, few - tie) else 0.0
     return thin, whole

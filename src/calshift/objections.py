@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 SMALL_ESS = 100.0  # source rows of equal weight, below which any error is vague
 TOO_SMALL_ESS = 20.0
 THIN_SHARE = (0.5, 0.1)  # of the error, of the target: so much may rest on few source rows
+TIE = 1e-9  # which is rounding, not more
 MOST_THIN = 0.5  # of the target without source rows: beyond it an error is extrapolated
 LEAST_TARGET = 30.0  # rows; fewer say nothing, whatever the formula answers
 FEW_A_CLASS = 15.0  # source rows for each class of a classwise error (benchmarks/coverage_study.py)
@@ -54,9 +55,9 @@ def objections(
         if TOO_SMALL_ESS <= ess < SMALL_ESS:
             grave.append(worth(ess))
     for share, most, what in zip(thin, THIN_SHARE, ("error", "target"), strict=True):
-        if share > most:
+        if share > most + TIE:
             note = f"{share:.0%} of the {what} lies where the source has hardly a row"
-            (fatal if what == "target" and share > MOST_THIN else grave).append(note)
+            (fatal if what == "target" and share > MOST_THIN + TIE else grave).append(note)
     if rows_a_class < FEW_A_CLASS:
         grave.append(
             f"{rows_a_class:.0f} source rows a class are few: part of the error may go unseen, "

@@ -5,15 +5,48 @@ Imported where numba is installed only.
 
 from __future__ import annotations
 
-from typing import Any
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+MADE_OF = (
+    "grid",
+    "vectors",
+    "grid_loops",
+    "band_loops",
+    "hat_loops",
+    "loops",
+)  # all that is compiled
 LANES = 8  # numbers in double precision that are worked on at once
+
+Loop = TypeVar("Loop", bound=Callable[..., Any])
+
+
+def edition(folder: Path) -> str:
+    """A number that changes with the files that loops are made of."""
+    held = b"".join((folder / f"{name}.py").read_bytes() for name in MADE_OF)
+    return f"{zlib.crc32(held):08x}"
+
+
+_EDITION = edition(Path(__file__).parent)
+_machine = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+
+
+def compiled(loop: Loop) -> Loop:
+    """A loop as machine code, which numba keeps in a file beside its own.
+
+    It would take that file for good as long as the loop's own source stays the same, whatever has
+    become of other loops that it calls: so the name under which it is kept tells of all of them.
+    """
+    loop.__qualname__ = f"{loop.__qualname__}_{_EDITION}"
+    return cast(Loop, _machine(loop))
+
 
 _WHOLE = ir.IntType(64)
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)

@@ -64,7 +64,7 @@ def kernels(sample: Arrays):
     events = calshift.api.binned_events("binary" if facts.one_column else "classwise", facts)
     inner = (np.linspace(0.1, 0.9, 9),) * events.count
     edges = BinEdges(events, tuple(range(events.count)), inner, False, None)
-    cells = cells_of(sample, sample, 8).source_kernel(facts.class_counts > 0)
+    cells = cells_of(sample, sample, 8)[0].source_kernel(facts.class_counts > 0)
     each = [counted, cells, source_kernel(edges), lambda batch: batch.p.itemsize / len(batch)]
     if not facts.one_column:
         each.append(_gradient(np.linspace(0.5, 1.5, facts.n_classes)))

@@ -118,5 +118,6 @@ def _sum_over_events(
     for k, event in enumerate(edges.which):
         score = edges.events.score(batch, event)
         gap = np.abs(frequency(k, edges.locate(k, score)) - score) ** norm
-        sums[k] = gap.sum() if batch.sample_weight is None else gap @ batch.sample_weight
+        # not a product of vectors, whose order of summing is the machine's
+        sums[k] = (gap if batch.sample_weight is None else gap * batch.sample_weight).sum()
     return sums

@@ -37,7 +37,8 @@ class ClassWeights(Frozen):
     reasons : (K,) why a class is not trusted, "" if it is
     influence : how each row moved the weights, for the variance of what is made of them, or None
     classes : names of the classes, or None
-    predicted : (K,) mean prediction of the target, by which it is recognised, or None
+    predicted : (K,) mean prediction of the target, by which it is recognised and which tells what
+        falls to classes that the source lacks; None for a vector that was given, if it has them all
     """
 
     values: np.ndarray
@@ -63,9 +64,8 @@ class ClassWeights(Frozen):
         unseen = np.isnan(self.values)
         if not unseen.any():
             return 0.0
-        return float(
-            (self.prior_target if self.predicted is None else self.predicted)[unseen].sum()
-        )
+        share = self.prior_target if self.predicted is None else self.predicted
+        return float(share[unseen].sum())
 
     @property
     def standard_error(self) -> np.ndarray | None:
