@@ -52,6 +52,9 @@ class Facts(Frozen):
     class_counts: np.ndarray
     class_squares: np.ndarray
 
+    def __post_init__(self) -> None:
+        """Nobody else holds these arrays: they need no freezing."""
+
     @property
     def n_classes(self) -> int:
         """K, the number of classes."""

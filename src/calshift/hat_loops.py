@@ -341,10 +341,10 @@ def thin_part(
             total += part[b]
         whole += total
         upto = group = rows = squares = held = 0.0
+        scale = parts / max(total, 1e-300)
         for b in range(len(part)):
             upto += part[b]
-            here = (upto - part[b] / 2) / max(total, 1e-300) * parts
-            into = np.floor(min(here + tie, parts - 1.0))
+            into = np.floor(min((upto - part[b] / 2) * scale + tie, parts - 1.0))
             if into != group:  # the next one: they come in their order
                 thin += held if _few(rows, squares, few - tie) else 0.0
                 group, rows, squares, held = into, 0.0, 0.0, 0.0
