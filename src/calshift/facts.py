@@ -97,6 +97,7 @@ def counted(batch: Predictions) -> Tally:
 
 
 def _counts(batch: Predictions) -> dict[str, Any]:
+    """All of these sums but that of the predictions."""
     f, n = batch.sample_weight, len(batch)
     square = None if f is None else batch.squared_frequency
     counts = _by_label(batch, f)

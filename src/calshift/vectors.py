@@ -15,14 +15,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-MADE_OF = (
-    "grid",
-    "vectors",
-    "grid_loops",
-    "band_loops",
-    "hat_loops",
-    "loops",
-)  # all that is compiled
+# files with compiled loops, and those that they take constants from
+MADE_OF = ("grid", "vectors", "grid_loops", "band_loops", "hat_loops", "loops")
 LANES = 8  # numbers in double precision that are worked on at once
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
