@@ -221,9 +221,9 @@ def test_classes_that_the_source_lacks(switch):
     both_ways(switch, ask)
 
 
-@pytest.mark.parametrize("rows", [1, 255, 256, 257, 513])
+@pytest.mark.parametrize("rows", [1, 511, 512, 513, 1025])
 def test_rows_that_do_not_fill_a_block(switch, rows):
-    """Loops turn 256 rows at a time."""
+    """Loops turn 512 rows at a time."""
     source, target = sample(300 + rows, 4, "f8", 7, False), sample(rows + 1, 4, "f4", 8, False)
     w = np.array([0.9, 1.0, 1.1, 1.0])
     both_ways(

@@ -10,7 +10,7 @@ import numpy as np
 from calshift.grid import ANGLE, CELLS, CENTRE, HALF, MIDDLE, SHIFT, WIDER
 from calshift.vectors import bits, compiled
 
-STEP = 256  # rows turned at once: they stay in the cache
+STEP = 512  # rows turned at once: they stay in the cache
 ROOM = STEP + 16  # for them: at strides of a power of 2 they would drive each other out
 COLUMNS = 8  # events turned at once to be laid on the grid
 

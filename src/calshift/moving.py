@@ -271,7 +271,8 @@ class Moved:
 
     def tally(self) -> dict[str, Any]:
         """Sums over the rows, and the moves of each row if they are kept."""
-        mean = self.sum / len(self.variance)
+        mean = self.sum
+        mean /= len(self.variance)
         if self.batch.sample_weight is not None:
             mean *= np.sqrt(self.batch.squared_frequency)
         out = Tally(variance=self.variance, mean=float(mean @ mean), rows=[mean] * self.kept)

@@ -193,13 +193,18 @@ def _moved(
     moved = outside.mean(axis=1)
     mean = mean + other["mean"] + float(moved @ moved)
     if kept is not None:
-        rows = RowMoves(own, np.concatenate(other["rows"]), kept.mark, moved)
+        rows = RowMoves(own, _joined(other["rows"]), kept.mark, moved)
     return variance, mean, rows
+
+
+def _joined(rows: list[np.ndarray]) -> np.ndarray:
+    """The moves of all blocks; mostly there is but one."""
+    return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
 
 def _kept_rows(part: Tally, source: Engine, within: np.ndarray | None) -> np.ndarray:
     """The moves of the source's rows, around the mean of their class if counts were fixed."""
-    rows = np.concatenate(part["rows"])
+    rows = _joined(part["rows"])
     if within is None:
         return rows
     assert source.kept is not None
