@@ -19,8 +19,9 @@ import numpy as np
 from tables import write_table
 
 import calshift
-from calshift import basis, fits
 from calshift import target_calibration_error_from as error_from
+from calshift.binning import hat_basis as basis
+from calshift.estimators import regression as fits
 from calshift.simulate import BetaSimulation, GaussianSimulation
 
 BINS = {"15 equal-mass bins": 15, "40 equal-mass bins": 40, "100 equal-mass bins": 100}

@@ -33,12 +33,12 @@ from coverage_design import Cell, cells
 from tables import write_table
 
 import calshift
-from calshift.bootstrap import Bootstrap
-from calshift.events import events_of
-from calshift.inference import estimated
-from calshift.objections import objections
-from calshift.options import Options
-from calshift.pairs import as_pair
+from calshift.binning.events import events_of
+from calshift.diagnostics.warnings import objections
+from calshift.engines.open import as_pair
+from calshift.inference.bootstrap import Bootstrap
+from calshift.inference.intervals import estimated
+from calshift.inference.options import Options
 from calshift.results import AbsoluteLaw, Law, SquareLaw
 
 KEPT = Path(os.environ.get("CALSHIFT_CACHE", Path(__file__).parent / "cache")) / "coverage"

@@ -27,7 +27,7 @@ import numpy as np
 from tables import write_table
 
 import calshift
-from calshift.fits import Fit, fitted
+from calshift.estimators.regression import Fit, fitted
 from calshift.simulate import GaussianSimulation
 
 MEASURES = ("squares", "left out", "centred")

@@ -36,11 +36,11 @@ from tables import write_table
 from weights_tasks import FACTORS, Sample, halved
 
 import calshift
-from calshift.estimation import event_errors
-from calshift.events import events_of
-from calshift.options import Options
+from calshift.binning.events import events_of
+from calshift.inference.estimate import event_errors
+from calshift.inference.options import Options
 from calshift.recalibration import DEFAULT_RECALIBRATOR, RECALIBRATORS, recalibrator_of
-from calshift.tempering import tempered
+from calshift.scaling import tempered
 from calshift.weights import estimated_weights
 
 ROOT = Path(__file__).parent.parent

@@ -12,7 +12,7 @@ import numpy as np
 from tables import write_table
 
 import calshift
-from calshift import moves
+from calshift.inference import row_influence as moves
 
 ORDERS = 20
 

@@ -29,8 +29,8 @@ from tables import write_table
 
 import calshift
 from calshift.engines import Spark
-from calshift.facts import counted
-from calshift.partitions import packed
+from calshift.engines.sample_summary import counted
+from calshift.engines.spark.partition import packed
 
 CASES = {
     "binary scores": (2, 4_000_000, False),

@@ -22,8 +22,8 @@ from peers import confusion, cvxpy_rlls, quapy_emq_bcts, rlls_penalty
 from tables import write_table
 
 import calshift
-from calshift.shrinkage import penalised
 from calshift.weights import METHODS
+from calshift.weights.rlls_solver import penalised
 
 N, M, K = 14_000, 31_000, 619
 RATIOS = (  # slower, faster

@@ -11,7 +11,7 @@ import pytest
 
 import calshift
 from calshift import AlgorithmVariance, InvalidInput, Predictions
-from calshift.gaps import Bin, spread_of
+from calshift.inference.algorithm1 import Bin, spread_of
 from calshift.simulate import BetaSimulation, GaussianSimulation
 
 from .laws.samples import pair

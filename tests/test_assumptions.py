@@ -11,8 +11,8 @@ import pytest
 
 import calshift
 from calshift import Predictions, check_label_shift
-from calshift.assumptions import label_shift_check
-from calshift.confidence import cells_of, merged, merged_places
+from calshift.binning.confidence_cells import cells_of, merged, merged_places
+from calshift.diagnostics.label_shift_check import label_shift_check
 from calshift.engines import Arrays
 
 GAUSSIAN = calshift.simulate.GaussianSimulation(n_classes=4, dimensions=3)
@@ -282,11 +282,11 @@ def test_float32_and_lists():
 
 
 def test_many_classes_are_answered_with_fewer_draws_or_not_at_all(monkeypatch):
-    monkeypatch.setattr("calshift.assumptions.MOST_WORK", 128 * 40)
+    monkeypatch.setattr("calshift.diagnostics.label_shift_check.MOST_WORK", 128 * 40)
     check = check_label_shift(*drawn(900, 900, 5))
     assert check.draws <= 40
     assert "40 bootstrap draws" in check.warnings[0]
-    monkeypatch.setattr("calshift.assumptions.MOST_WORK_A_DRAW", 127)
+    monkeypatch.setattr("calshift.diagnostics.label_shift_check.MOST_WORK_A_DRAW", 127)
     check = check_label_shift(*drawn(900, 900, 5))
     assert check.p_value is None
     assert "4 classes would take too long" in check.warnings[0]
@@ -295,8 +295,8 @@ def test_many_classes_are_answered_with_fewer_draws_or_not_at_all(monkeypatch):
 def test_sparse_and_dense_products_agree(monkeypatch):
     data = drawn(400, 400, 6)
     dense = check_label_shift(*data)
-    monkeypatch.setattr("calshift.overidentification.MANY", 1)
-    monkeypatch.setattr("calshift.overidentification.SPARSE", 2.0)
+    monkeypatch.setattr("calshift.diagnostics.overidentification.MANY", 1)
+    monkeypatch.setattr("calshift.diagnostics.overidentification.SPARSE", 2.0)
     same(check_label_shift(*data), dense)
 
 

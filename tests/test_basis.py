@@ -10,8 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import calshift
-from calshift import basis, fits
-from calshift.cells import first_sums
+from calshift.binning import hat_basis as basis
+from calshift.estimators import regression as fits
+from calshift.estimators.statistics_sums import first_sums
 
 counts = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 30)), min_size=1, max_size=60)
 

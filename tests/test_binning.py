@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calshift
-from calshift.binning import equal_mass_edges, joined
+from calshift.binning.edges import equal_mass_edges, joined
 
 scores = st.lists(
     st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.25, 0.5, 1.0])), min_size=1, max_size=60

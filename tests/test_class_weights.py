@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift.influence import _certainty
 from calshift.weights import METHODS
+from calshift.weights.influence import _certainty
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift.cli import status
+from calshift.cli.main import status
 from tests.prediction_files import NAMES, OTHER, P_SOURCE, P_TARGET, Y_SOURCE
 
 ESCAPE = "\x1b"
@@ -214,7 +214,7 @@ def broken(monkeypatch, problem: BaseException) -> None:
     def fail(*arguments, **options):
         raise problem
 
-    module = importlib.import_module("calshift.commands.check")
+    module = importlib.import_module("calshift.cli.commands.check")
     monkeypatch.setattr(module, "target_calibration_error", fail)
 
 
@@ -327,7 +327,7 @@ def test_unknown_command_is_a_usage_error():
 
 
 def test_without_click_it_says_what_to_install():
-    hidden = "import sys; sys.modules['click'] = None; from calshift.cli import main; main()"
+    hidden = "import sys; sys.modules['click'] = None; from calshift.cli.main import main; main()"
     done = run(code=hidden)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
@@ -355,7 +355,9 @@ def test_without_matplotlib_drawing_says_what_to_install():
 def test_a_missing_package_is_named(package, arguments, folder, tmp_path):
     (tmp_path / "a.csv").write_text("p_a,p_b,label\n0.5,0.5,a\n")
     (tmp_path / "good.npz").write_bytes((folder / "good.npz").read_bytes())
-    hidden = f"import sys; sys.modules[{package!r}] = None; from calshift.cli import main; main()"
+    hidden = (
+        f"import sys; sys.modules[{package!r}] = None; from calshift.cli.main import main; main()"
+    )
     done = run(*arguments, code=hidden, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("\n") == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from calshift import InvalidInput
-from calshift.columns import Asked, find_columns
+from calshift.io.columns import Asked, find_columns
 
 
 def found(names, lists=(), **asked):

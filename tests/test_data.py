@@ -39,7 +39,7 @@ def test_they_are_small():
 
 
 def test_as_csv_is_read_back_as_it_was(tmp_path):
-    from calshift.files import read_pair
+    from calshift.cli.samples import read_pair
 
     source, target = calshift.data.fashion_mnist()
     for name, sample in (("source", source), ("target", target.unlabelled())):

@@ -31,7 +31,7 @@ def commands() -> list[tuple[str, list[str]]]:
 
 
 def unknown_options(words: list[str]) -> list[str]:
-    from calshift.commands import run
+    from calshift.cli.commands import run
 
     command = run.commands[words[0]]
     known = {name for parameter in command.params for name in parameter.opts} | {"--help"}
@@ -106,7 +106,7 @@ def test_the_tutorial_runs_and_says_what_comes_out(tmp_path, monkeypatch, capsys
 
 
 def test_the_tutorial_shows_what_the_demo_prints(tmp_path, monkeypatch, capsys):
-    from calshift.cli import status
+    from calshift.cli.main import status
 
     monkeypatch.chdir(tmp_path)
     assert status(["demo", "--files", "."]) == 0

@@ -13,9 +13,9 @@ import pyarrow.parquet
 import pytest
 
 import calshift
-from calshift.cli import status
-from calshift.columns import Asked
-from calshift.files import read_pair
+from calshift.cli.main import status
+from calshift.cli.samples import read_pair
+from calshift.io.columns import Asked
 from tests.prediction_files import (
     FRAUD,
     NAMES,
@@ -147,9 +147,9 @@ def test_float32_stays_what_it_is(tmp_path):
 
 
 def test_rows_of_many_batches_keep_their_order(tmp_path, monkeypatch):
-    monkeypatch.setattr("calshift.readers.MOST_ROWS", 7)
-    monkeypatch.setattr("calshift.readers.LEAST_ROWS", 7)
-    monkeypatch.setattr("calshift.formats.text.JSON_BLOCK", 1000)
+    monkeypatch.setattr("calshift.io.file_reader.MOST_ROWS", 7)
+    monkeypatch.setattr("calshift.io.file_reader.LEAST_ROWS", 7)
+    monkeypatch.setattr("calshift.io.formats.text.JSON_BLOCK", 1000)
     for ending in ("parquet", "jsonl", "npz", "arrow", "csv"):
         columns = table(P_SOURCE, Y_SOURCE.tolist())
         path = write(tmp_path / f"s.{ending}", columns)

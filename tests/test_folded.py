@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from calshift.folded import absolute_moment, unfolded
+from calshift.estimators.folded_normal import absolute_moment, unfolded
 
 
 def test_first_moment_has_its_closed_form():

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from calshift.grid import ANGLE, CELLS, CENTRE, MIDDLE, STEPS, cell_of, first_nearer, lowest_score
+from calshift._core.score_grid import (
+    ANGLE,
+    CELLS,
+    CENTRE,
+    MIDDLE,
+    STEPS,
+    cell_of,
+    first_nearer,
+    lowest_score,
+)
 
 SPECIAL = [0.0, 5e-324, 2.0**-60, 2.0**-40, 2.0**-39, 0.25, 0.5, 0.75, 1 - 2.0**-53, 1.0]
 

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import calshift
-from calshift import kernels
-from calshift.estimators import smoothed
+from calshift.estimators import kernel as smoothed
+from calshift.estimators import smoothing_kernels as kernels
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.dirichlet([1.0, 2.0, 0.5], 40)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift import answers
+from calshift.inference import assemble as answers
 from calshift.results import Later
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift import fast
+from calshift import compiled as fast
 
 numba = pytest.importorskip("numba", reason="the compiled loops need numba: calshift[fast]")
 
@@ -139,8 +139,8 @@ def pencil(rng: np.random.Generator, R: int, thin: int, nearly: float) -> tuple[
 @pytest.mark.parametrize("thin", [1, 3, 9])
 def test_few_small_eigenvalues_are_raised_as_all_are_by_lapack(thin, nearly):
     """Found one by one or left to LAPACK; never both wrong and said to be done."""
-    from calshift import band_loops
-    from calshift.fits import _turned_inverse, dense_band
+    from calshift.compiled import tridiagonal as band_loops
+    from calshift.estimators.regression import _turned_inverse, dense_band
 
     floor, done, rng = 0.5, 0, np.random.default_rng([thin, int(1 / nearly)])
     for R in [*range(10, 30)] * 3:
@@ -159,7 +159,7 @@ def test_few_small_eigenvalues_are_raised_as_all_are_by_lapack(thin, nearly):
 
 
 def whitened(A: np.ndarray, M: np.ndarray) -> np.ndarray:
-    from calshift.fits import dense_band
+    from calshift.estimators.regression import dense_band
 
     dense_A, dense_M = (dense_band(one[:1], one[1:])[0] for one in (A, M))
     root = np.linalg.inv(np.linalg.cholesky(dense_M))
@@ -169,8 +169,8 @@ def whitened(A: np.ndarray, M: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(("apart", "told"), [(0.0, False), (1e-13, True), (1e-7, True)])
 def test_equal_small_eigenvalues_are_left_to_lapack_and_near_ones_told_apart(apart, told):
     """Two halves that do not touch and are nearly the same: their vectors could come out alike."""
-    from calshift import band_loops
-    from calshift.fits import _turned_inverse, dense_band
+    from calshift.compiled import tridiagonal as band_loops
+    from calshift.estimators.regression import _turned_inverse, dense_band
 
     M = np.zeros((2, 12))
     M[0], M[1] = 1.0, [0.2, 0.2, 0.2, 0.2, 0.2, 0, 0.2, 0.2, 0.2, 0.2, 0.2, 0]
@@ -233,7 +233,7 @@ def test_rows_that_do_not_fill_a_block(switch, rows):
 
 
 def test_lanes_are_added_at_once():
-    from calshift.vectors import LANES, add_scaled, compiled
+    from calshift.compiled.support import LANES, add_scaled, compiled
 
     @compiled
     def add(x, i, y, j, lane, size):
@@ -251,7 +251,8 @@ def test_machine_code_is_made_anew_when_any_of_the_loops_changes(tmp_path):
     """numba looks at the file of a loop alone, not at those that it calls."""
     from pathlib import Path
 
-    from calshift import hat_loops, vectors
+    from calshift.compiled import regression as hat_loops
+    from calshift.compiled import support as vectors
 
     here = Path(vectors.__file__).parent
     for name in vectors.MADE_OF:

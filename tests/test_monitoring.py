@@ -12,7 +12,7 @@ import pytest
 
 import calshift
 from calshift import InvalidInput
-from calshift.cli import status
+from calshift.cli.main import status
 from tests.prediction_files import P_SOURCE, P_TARGET, Y_SOURCE, table, write
 
 # Friday to Sunday, 200 rows a day, over the end of a month

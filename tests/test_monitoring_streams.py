@@ -10,8 +10,8 @@ import pytest
 from pyarrow import parquet
 
 import calshift
-from calshift import openings
-from calshift.cli import status
+from calshift.cli import samples as openings
+from calshift.cli.main import status
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift.objections import objections
+from calshift.diagnostics.warnings import objections
 from calshift.simulate import BetaSimulation, GaussianSimulation
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift.cli import status
+from calshift.cli.main import status
 from tests.prediction_files import (
     FRAUD,
     NAMES,
@@ -547,7 +547,7 @@ def test_a_disk_that_fills_up_leaves_nothing(both, tmp_path):
     resource = pytest.importorskip("resource")
     limited = (
         f"import resource; resource.setrlimit({resource.RLIMIT_FSIZE}, (2000, 2000))\n"
-        "from calshift.cli import main; main()"
+        "from calshift.cli.main import main; main()"
     )
     place = tmp_path / "out.json"
     done = subprocess.run(

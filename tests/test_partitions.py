@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from calshift._core.addable import Tally
+from calshift._core.predictions import Predictions
+from calshift.engines.sample_summary import counted
+from calshift.engines.spark.partition import Joined, Part, Summed, added, gathered, packed, unpacked
 from calshift.errors import InvalidInput
-from calshift.facts import counted
-from calshift.partitions import Joined, Part, Summed, added, gathered, packed, unpacked
-from calshift.predictions import Predictions
-from calshift.sums import Tally
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def rows_counted(rows: Predictions) -> int:
 
 
 def test_batches_are_gathered_and_empty_ones_left_out(monkeypatch):
-    monkeypatch.setattr("calshift.partitions.BATCH_BYTES", 24)
+    monkeypatch.setattr("calshift.engines.spark.partition.BATCH_BYTES", 24)
     found = [
         columns["p"].to_pylist()
         for columns in gathered([batch(), batch(0.1), batch(0.2, 0.3), batch(), batch(0.4)])
@@ -59,7 +59,7 @@ def test_batches_are_gathered_and_empty_ones_left_out(monkeypatch):
 
 
 def test_a_partition_is_summed_in_the_order_of_its_batches(monkeypatch):
-    monkeypatch.setattr("calshift.partitions.BATCH_BYTES", 8)
+    monkeypatch.setattr("calshift.engines.spark.partition.BATCH_BYTES", 8)
     total, rows, classes = Summed(counted, Scores()).summed([batch(0.1), batch(0.2, 0.3)], 0)
     assert (rows, classes, total["rows"]) == (3, 2, 3)
     assert total["predicted"][1] == 0.1 + (0.2 + 0.3)
@@ -73,13 +73,13 @@ def test_an_empty_partition_adds_nothing():
 
 
 def test_a_complaint_names_the_partition_and_its_row(monkeypatch):
-    monkeypatch.setattr("calshift.partitions.BATCH_BYTES", 8)
+    monkeypatch.setattr("calshift.engines.spark.partition.BATCH_BYTES", 8)
     with pytest.raises(InvalidInput, match=r"^scores, partition 7: row 2 is above 1$"):
         Summed(rows_counted, Scores()).summed([batch(0.1, 0.2), batch(3.0)], 7)
 
 
 def test_rows_of_different_widths_do_not_add_up(monkeypatch):
-    monkeypatch.setattr("calshift.partitions.BATCH_BYTES", 8)
+    monkeypatch.setattr("calshift.engines.spark.partition.BATCH_BYTES", 8)
     two, three = lists([0.5, 0.5]), lists([0.5, 0.25, 0.25])
     with pytest.raises(InvalidInput, match="some rows have 2, others 3"):
         Summed(rows_counted, Scores()).summed([two, three], 0)

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calshift import Predictions, quantiles
-from calshift.binning import equal_mass_edges
+from calshift import Predictions
+from calshift.binning import quantiles
+from calshift.binning.edges import equal_mass_edges
+from calshift.binning.events import Events
+from calshift.binning.quantiles import order_statistics
 from calshift.engines import Arrays
-from calshift.events import Events
-from calshift.quantiles import order_statistics
 
 
 @pytest.mark.parametrize("kind", ["f4", "f8"])

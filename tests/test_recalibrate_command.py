@@ -17,11 +17,11 @@ import pyarrow.parquet
 import pytest
 
 import calshift
-from calshift.cli import status
-from calshift.columns import Asked
-from calshift.files import read_pair
+from calshift.cli.main import status
+from calshift.cli.samples import read_pair
+from calshift.io.columns import Asked
 from calshift.report import recalibration_dict
-from calshift.verdicts import Gate
+from calshift.report.verdict import Gate
 from tests.prediction_files import (
     FRAUD,
     NAMES,

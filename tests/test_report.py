@@ -11,8 +11,8 @@ import pytest
 
 import calshift
 from calshift import report
+from calshift.report.verdict import Gate
 from calshift.simulate import GaussianSimulation
-from calshift.verdicts import Gate
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from calshift.columns import Columns
+from calshift.engines.spark.rows import TableRows, in_order, label_codes, may_be_names
 from calshift.errors import InvalidInput
-from calshift.table_rows import TableRows, in_order, label_codes, may_be_names
+from calshift.io.columns import Columns
 
 
 def codes(texts, classes=None):

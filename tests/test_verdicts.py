@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import calshift
+from calshift.report.verdict import EXIT_CODES, Gate, advice, change, gist, verdict
 from calshift.simulate import GaussianSimulation
-from calshift.verdicts import EXIT_CODES, Gate, advice, change, gist, verdict
 
 
 @pytest.fixture(scope="module")

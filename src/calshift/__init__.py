@@ -1,6 +1,8 @@
 """calshift: are a classifier's probabilities still true after the mix of classes changed?"""
 
 from calshift import data, simulate
+from calshift._core.convert import softmax
+from calshift._core.predictions import Predictions
 from calshift.api import (
     accumulate,
     bin_edges,
@@ -14,13 +16,13 @@ from calshift.api import (
     variance_algorithm1,
     weights_from_labels,
 )
-from calshift.binning import BinEdges
-from calshift.conversion import softmax
+from calshift.binning.edges import BinEdges
+from calshift.binning.statistics import ShiftStatistics
+from calshift.engines.open import scan
+from calshift.engines.spark.tables import scan_spark
 from calshift.errors import InvalidInput, UnreliableWeights
-from calshift.mending import recalibrate
 from calshift.monitoring import monitor
 from calshift.plotting import plot_reliability, plot_weights
-from calshift.predictions import Predictions
 from calshift.recalibration import (
     BiasCorrectedTemperatureScaling,
     Chain,
@@ -32,9 +34,9 @@ from calshift.recalibration import (
     TemperatureScaling,
     VectorScaling,
 )
-from calshift.recalibrator import Recalibrator
+from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.recalibrate import recalibrate
 from calshift.report import write_report
-from calshift.resampling import resample_label_shift
 from calshift.results import (
     AlgorithmVariance,
     CalibrationErrorResult,
@@ -45,9 +47,7 @@ from calshift.results import (
     RecalibrationResult,
     ReliabilityCurve,
 )
-from calshift.scanning import scan
-from calshift.spark_tables import scan_spark
-from calshift.statistics import ShiftStatistics
+from calshift.simulate import resample_label_shift
 
 __version__ = "0.1.0"
 

@@ -1,6 +1,6 @@
 """python -m calshift."""
 
-from calshift.cli import main
+from calshift.cli.main import main
 
 if __name__ == "__main__":
     main()

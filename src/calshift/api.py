@@ -9,12 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift.algorithm1 import event_variances
-from calshift.answers import added_variances, labelled_result, shifted_result, target_result
-from calshift.assumptions import label_shift_check
-from calshift.binning import BinEdges
-from calshift.bootstrap import Bootstrap, Progress
-from calshift.checks import (
+from calshift._core.validate import (
     MOST_CLASSES,
     check_same_names,
     checked_generator,
@@ -22,18 +17,29 @@ from calshift.checks import (
     is_number,
     label_codes,
 )
-from calshift.comparison import difference
-from calshift.curves import curves_of
-from calshift.engine import Engine
+from calshift.binning.edges import BinEdges
+from calshift.binning.events import binned_events, events_of
+from calshift.binning.find_edges import edges_of
+from calshift.binning.statistics import ShiftStatistics, source_kernel, target_kernel
+from calshift.diagnostics.label_shift_check import label_shift_check
+from calshift.engines.base import Engine
+from calshift.engines.open import as_engine, as_pair, as_source, is_engine
+from calshift.engines.run import Run
+from calshift.engines.sample_summary import Facts
 from calshift.errors import InvalidInput, NoRows, UnreliableWeights
-from calshift.estimation import Estimation
 from calshift.estimators import from_statistics, shifted_square
-from calshift.events import binned_events, events_of
-from calshift.facts import Facts
-from calshift.gaps import spread_of
-from calshift.options import Options
-from calshift.pairs import as_engine, as_pair, as_source, is_engine
-from calshift.ranking import edges_of
+from calshift.inference.algorithm1 import event_variances, spread_of
+from calshift.inference.assemble import (
+    added_variances,
+    labelled_result,
+    shifted_result,
+    target_result,
+)
+from calshift.inference.bootstrap import Bootstrap, Progress
+from calshift.inference.compare import difference
+from calshift.inference.estimate import Estimation
+from calshift.inference.options import Options
+from calshift.inference.reliability import curves_of
 from calshift.results import (
     AlgorithmVariance,
     CalibrationErrorResult,
@@ -42,9 +48,6 @@ from calshift.results import (
     LabelShiftCheck,
     ReliabilityCurve,
 )
-from calshift.runs import Run
-from calshift.statistics import ShiftStatistics, source_kernel, target_kernel
-from calshift.weighting import Weighting
 from calshift.weights import (
     DEFAULT,
     class_weights_of,
@@ -52,6 +55,7 @@ from calshift.weights import (
     given_weights,
     weights_from_counts,
 )
+from calshift.weights.influence import Weighting
 
 CHECK_LEVEL, CHECK_DRAWS = 0.05, 200  # of the test that comes with an estimate
 MOST_CELLS = 20_000_000  # of ShiftStatistics, events x bins x strata

@@ -10,7 +10,7 @@ import pytest
 
 import calshift
 from calshift import InvalidInput
-from calshift.readers import FileReader
+from calshift.io.file_reader import FileReader
 from tests.engines.samples import P_SOURCE, P_TARGET, Y_SOURCE, cut, folder_of, source_batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")

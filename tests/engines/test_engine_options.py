@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from calshift.cli import status
-from calshift.openings import open_samples
+from calshift.cli.main import status
+from calshift.cli.samples import open_samples
 from tests.engines.samples import P_SOURCE, P_TARGET, Y_SOURCE, folder_of
 from tests.prediction_files import named, table, write
 
@@ -107,12 +107,12 @@ def test_the_inputs_of_a_report_are_all_files_together(folders, tmp_path):
 
 
 def test_large_files_are_read_in_passes_by_themselves(folders, monkeypatch):
-    from calshift.columns import Asked
+    from calshift.io.columns import Asked
 
     options = {"engine": "auto", "checkpoint": None, "jobs": 1}
     assert not open_samples(*folders, Asked(), options).in_passes
     assert open_samples(*folders, Asked(), options | {"checkpoint": "run.npz"}).in_passes
-    monkeypatch.setattr("calshift.openings.LARGE", 10_000)
+    monkeypatch.setattr("calshift.cli.samples.LARGE", 10_000)
     assert open_samples(*folders, Asked(), options).in_passes
     assert not open_samples(*folders, Asked(), options | {"engine": "arrays"}).in_passes
 

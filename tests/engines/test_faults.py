@@ -16,7 +16,7 @@ import pytest
 
 import calshift
 from calshift import InvalidInput
-from calshift.cli import status
+from calshift.cli.main import status
 from tests.engines.samples import P_SOURCE, P_TARGET, Y_SOURCE, folder_of, source_batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
 # a command whose batches take their time, and that says so when the third one of a pass is read
 SLOW = """
 import sys, time
-from calshift.cli import main
-from calshift.readers import FileReader
+from calshift.cli.main import main
+from calshift.io.file_reader import FileReader
 real, count = FileReader._checked, [0]
 def slow(self, rows, number):
     count[0] += 1
@@ -38,8 +38,8 @@ main()
 """
 LIMITED = """
 import resource, sys
-from calshift.cli import main
-import calshift.commands, numpy, scipy.special, pyarrow.parquet
+from calshift.cli.main import main
+import calshift.cli.commands, numpy, scipy.special, pyarrow.parquet
 resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))
 main()
 """
@@ -161,7 +161,7 @@ def test_a_full_disk_under_the_report(face, folders, tmp_path):
 
 def test_a_report_that_cannot_be_written_leaves_the_sums(folders, tmp_path):
     arguments = ["check", *folders, "--checkpoint", "run.npz", "--report", "/dev/full"]
-    done = run("from calshift.cli import main; main()", *arguments, cwd=tmp_path)
+    done = run("from calshift.cli.main import main; main()", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "/dev/full cannot be written (No space left on device)" in done.stderr
@@ -178,7 +178,10 @@ def test_a_report_that_cannot_be_written_leaves_the_sums(folders, tmp_path):
 @pytest.mark.parametrize("reported", [False, True])
 def test_a_full_disk_under_the_checkpoint(reported, folders, tmp_path):
     """The run goes on; only if its answer is lost too, it tells that the sums are."""
-    code = "import calshift.journal\ncalshift.journal.EVERY = 0.0\n" + LIMITED.format(size=2000)
+    code = (
+        "import calshift.engines.checkpoint\ncalshift.engines.checkpoint.EVERY = 0.0\n"
+        + LIMITED.format(size=2000)
+    )
     report = ["--report", "page.html"] if reported else []
     done = run(code, "check", *folders, "--checkpoint", "run.npz", *report, cwd=tmp_path)
     if reported:
@@ -199,7 +202,7 @@ def test_a_checkpoint_that_cannot_be_written_hides_no_ctrl_c(tmp_path, monkeypat
         yield source_batches()[0]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("calshift.journal.write_content", full)
+    monkeypatch.setattr("calshift.engines.checkpoint.write_content", full)
     with pytest.raises(KeyboardInterrupt) as raised:
         calshift.calibration_error(calshift.scan(failing), checkpoint=tmp_path / "run.npz")
     assert "No space left" in raised.value.__notes__[0]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from calshift import InvalidInput
-from calshift.journal import Journal
-from calshift.sums import Sums, Tally
+from calshift._core.addable import Sums, Tally
+from calshift.engines.checkpoint import Journal
 
 TOTAL = Tally(
     rows=7,
@@ -107,7 +107,7 @@ def test_passes_for_something_else_are_not_used(path):
 
 
 def test_sums_of_a_foreign_kind_or_too_large_are_made_again(path, monkeypatch):
-    monkeypatch.setattr("calshift.journal.MOST_BYTES", 1000)
+    monkeypatch.setattr("calshift.engines.checkpoint.MOST_BYTES", 1000)
     journal = Journal(path)
     made(journal, "foreign", {1, 2})
     made(journal, "large", np.zeros(1000))

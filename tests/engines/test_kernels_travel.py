@@ -8,7 +8,7 @@ import pytest
 
 import calshift
 from calshift.engines import Arrays
-from calshift.mapped import Mapped
+from calshift.engines.base import Mapped
 from calshift.weights import METHODS
 from tests.engines.samples import P_SOURCE, P_TARGET, Y_SOURCE
 

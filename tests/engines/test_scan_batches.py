@@ -11,7 +11,7 @@ import pytest
 
 import calshift
 from calshift import InvalidInput, Predictions
-from calshift.sums import Tally
+from calshift._core.addable import Tally
 from tests.engines.samples import P_SOURCE, P_TARGET, Y_SOURCE, cut, rows_of, source_batches
 
 

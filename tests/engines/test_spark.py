@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift.binning import BinEdges
-from calshift.confidence import cells_of
+from calshift._core.addable import Sums, Tally
+from calshift.binning.confidence_cells import cells_of
+from calshift.binning.edges import BinEdges
+from calshift.binning.statistics import ShiftStatistics, source_kernel
 from calshift.engines import Arrays, Spark
-from calshift.facts import counted
-from calshift.journal import Journal
-from calshift.mixture import _gradient
-from calshift.statistics import ShiftStatistics, source_kernel
-from calshift.sums import Sums, Tally
+from calshift.engines.checkpoint import Journal
+from calshift.engines.sample_summary import counted
+from calshift.weights.mixture import _gradient
 from tests.prediction_files import NAMES, SIMULATION, named
 
 pytestmark = [
@@ -97,7 +97,7 @@ def test_many_partitions_are_added_in_groups(written, monkeypatch):
     sample = calshift.scan_spark(written({"p": P, "y": Y}, parts=10, empty=1))
     once = sample.facts
     assert sample.parts == 11  # empty ones too
-    monkeypatch.setattr("calshift.engines.spark.MOST_PARTS", 3)
+    monkeypatch.setattr("calshift.engines.spark.engine.MOST_PARTS", 3)
     assert len(sample._sums(counted).collect()) == 4  # groups of 3
     again = sample.total(counted)
     assert (again["rows"], again["size"]) == (once.rows, once.size)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import calshift
+from calshift.engines.sample_summary import counted
+from calshift.engines.spark.tables import open_spark
 from calshift.errors import InvalidInput
-from calshift.facts import counted
-from calshift.spark_tables import open_spark
 from tests.prediction_files import NAMES, SIMULATION, named
 
 pytestmark = [
@@ -67,7 +67,7 @@ def deadly(batch, death, marker: str, part: int):
 def test_a_worker_lost_in_a_pass_changes_nothing(written, tmp_path, monkeypatch, death, most):
     sample = calshift.scan_spark(written({"p": P, "y": Y}, parts=5))
     assert sample.facts.rows == 2000
-    monkeypatch.setattr("calshift.engines.spark.MOST_PARTS", most)
+    monkeypatch.setattr("calshift.engines.spark.engine.MOST_PARTS", most)
     unharmed = sample.total(counted)
     marker = tmp_path / "died"
     harmed = sample.total(partial(deadly, death=death, marker=str(marker), part=2))
@@ -138,7 +138,7 @@ def test_wrong_rows_are_named_in_one_line(written, columns, said):
 def test_the_first_partitions_complaint_is_told_whatever_the_stages(written, monkeypatch):
     sample = calshift.scan_spark(written({"p": np.full_like(P, 0.5), "y": Y}, parts=10))
     sample.first = [0, 2000, 10]
-    monkeypatch.setattr("calshift.engines.spark.MOST_PARTS", 2)
+    monkeypatch.setattr("calshift.engines.spark.engine.MOST_PARTS", 2)
     with pytest.raises(InvalidInput, match="partition 0 must"):
         sample.total(counted)
 

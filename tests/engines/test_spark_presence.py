@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
+from calshift.engines.spark.tables import open_spark
 from calshift.errors import InvalidInput
-from calshift.spark_tables import open_spark
 from tests.engines import conftest
 
 

@@ -182,8 +182,8 @@ def test_empty_batches_add_nothing():
 
 
 def test_row_blocks_of_the_engine_do_not_change_the_sums():
+    from calshift.binning.statistics import source_kernel
     from calshift.engines import Arrays
-    from calshift.statistics import source_kernel
 
     p, y = labelled(np.random.default_rng(0), 100, 3)
     edges = calshift.bin_edges(p, bins=6)

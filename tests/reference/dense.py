@@ -14,8 +14,8 @@ from brute_force import bin_of, binned_places, mass_edges, scores_and_events, un
 from scipy import linalg, optimize, stats
 
 import calshift
-from calshift.cells import first_sums
-from calshift.fits import fitted
+from calshift.estimators.regression import fitted
+from calshift.estimators.statistics_sums import first_sums
 
 FLOOR = 0.5  # of the eigenvalues of A / sum w relative to M, on hats
 LEAST_SLACK = 0.1  # of 1 - l

@@ -15,7 +15,7 @@ from brute_force import binned_places, mass_edges, rows, sample, scores_and_even
 from scipy import integrate
 
 import calshift
-from calshift.gaps import Bin, absolute, by_quadrature, spread_of, square
+from calshift.inference.algorithm1 import Bin, absolute, by_quadrature, spread_of, square
 
 pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
 NORMS = (1, 1.5, 2, 3, 4)

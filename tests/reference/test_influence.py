@@ -12,7 +12,7 @@ import pytest
 
 from calshift import Predictions
 from calshift.engines import Arrays
-from calshift.penalised import Prior
+from calshift.scaling import Prior
 from calshift.weights import METHODS, estimated_weights
 
 STEP = 0.05

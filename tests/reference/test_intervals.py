@@ -25,8 +25,8 @@ from interval_cases import (
 
 import calshift
 from calshift import Predictions
-from calshift.penalised import Prior
 from calshift.results import SquareLaw
+from calshift.scaling import Prior
 
 WEIGHTS = ("given", "em-bcts", "bbse-soft", "rlls")
 EDGES = [0.1, 0.3, 0.6]

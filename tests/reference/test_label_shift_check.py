@@ -7,8 +7,13 @@ import pytest
 from scipy.stats import chi2
 
 import calshift
-from calshift import overidentification
-from calshift.overidentification import Tables, likeliest_mixture, nearest_mixture, p_value
+from calshift.diagnostics import overidentification
+from calshift.diagnostics.overidentification import (
+    Tables,
+    likeliest_mixture,
+    nearest_mixture,
+    p_value,
+)
 
 LEVELS = np.array([0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.99])  # far apart in log-odds
 

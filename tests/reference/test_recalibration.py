@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 import calshift
 from calshift import Predictions
 from calshift.engines import Arrays, Blocks
-from calshift.shifting import fit_shifted, shifted_prior
+from calshift.recalibration.joint_fit import fit_shifted, shifted_prior
 from calshift.simulate import GaussianSimulation
 
 pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from calshift.conversion import softmax
-from calshift.predictions import Predictions
+from calshift._core.convert import softmax
+from calshift._core.predictions import Predictions
 
 FASHION = "fashion-mnist-lt10-resnet20-pooled.npz"
 

@@ -3,6 +3,6 @@
 from calshift.engines.arrays import Arrays
 from calshift.engines.batches import Batches
 from calshift.engines.blocks import Blocks
-from calshift.engines.spark import Spark
+from calshift.engines.spark.engine import Spark
 
 __all__ = ["Arrays", "Batches", "Blocks", "Spark"]

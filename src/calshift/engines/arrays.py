@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from calshift.facts import Facts, known
-from calshift.predictions import Predictions
+from calshift._core.predictions import Predictions
+from calshift.engines.sample_summary import Facts, known
 
 BLOCK_ROWS = 2**18
 LEAST_ROWS = 4096  # of a thread: fewer are not worth one

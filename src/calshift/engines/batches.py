@@ -9,13 +9,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calshift.engine import Engine, Kernel, kernel_name
+from calshift._core.addable import Tally
+from calshift._core.predictions import Predictions
+from calshift.engines.base import Engine, Kernel, Mapped, kernel_name
+from calshift.engines.checkpoint import Journal
+from calshift.engines.sample_summary import Facts, counted
 from calshift.errors import InvalidInput, NoRows
-from calshift.facts import Facts, counted
-from calshift.journal import Journal
-from calshift.mapped import Mapped
-from calshift.predictions import Predictions
-from calshift.sums import Tally
 
 Progress = Callable[[int, int], Any]
 

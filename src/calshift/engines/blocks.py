@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from calshift.engine import Engine, Kernel
-from calshift.facts import Facts
-from calshift.predictions import Predictions
+from calshift._core.predictions import Predictions
+from calshift.engines.base import Engine, Kernel
+from calshift.engines.sample_summary import Facts
 
 BLOCK_CELLS = 2**20  # probabilities in a block: temporaries as wide as the rows stay in the cache
 LEAST_ROWS = 64

@@ -8,14 +8,14 @@ from calshift.estimators.binned import (
     reliability,
     unfolded_gaps,
 )
-from calshift.estimators.pointwise import (
+from calshift.estimators.kernel import Sample, smoothed_error
+from calshift.estimators.paper import (
     labelled_error,
     labelled_ratio,
     shifted_error,
     shifted_ratio,
     shifted_square,
 )
-from calshift.estimators.smoothed import Sample, smoothed_error
 
 __all__ = [
     "Points",

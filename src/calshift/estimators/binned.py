@@ -15,13 +15,13 @@ from functools import cached_property
 
 import numpy as np
 
-from calshift.binning import joined
-from calshift.cells import event_cells, first_sums, second_sums
-from calshift.fast import loops
-from calshift.fits import Fits, banded_rows, fitted, near_diagonal
-from calshift.folded import unfolded
-from calshift.statistics import ShiftStatistics
-from calshift.sums import Sums
+from calshift._core.addable import Sums
+from calshift.binning.edges import joined
+from calshift.binning.statistics import ShiftStatistics
+from calshift.compiled import loops
+from calshift.estimators.folded_normal import unfolded
+from calshift.estimators.regression import Fits, banded_rows, fitted, near_diagonal
+from calshift.estimators.statistics_sums import event_cells, first_sums, second_sums
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from calshift.errors import InvalidInput
+from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.chain import Chain
 from calshift.recalibration.ensemble import EnsembleTemperatureScaling
 from calshift.recalibration.isotonic import IsotonicScaling
@@ -17,7 +18,6 @@ from calshift.recalibration.scalings import (
     VectorScaling,
 )
 from calshift.recalibration.shift import ShiftScaling
-from calshift.recalibrator import Recalibrator
 
 RECALIBRATORS: dict[str, Callable[[], Recalibrator]] = {
     "shift": ShiftScaling,

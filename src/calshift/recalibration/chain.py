@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from calshift._core.predictions import Predictions
 from calshift.errors import InvalidInput
-from calshift.predictions import Predictions
-from calshift.recalibrator import Recalibrator
+from calshift.recalibration.base import Recalibrator
 
 
 class Chain(Recalibrator):

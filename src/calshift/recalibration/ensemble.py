@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from calshift._core.predictions import Predictions
 from calshift.engines import Arrays
-from calshift.mixture import maximised
-from calshift.predictions import Predictions
-from calshift.recalibrator import Recalibrator
-from calshift.reweighting import fitted_slope, for_target
-from calshift.saved import positive, three_shares
-from calshift.tempering import tempered
+from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.serialization import positive, three_shares
+from calshift.recalibration.source_weights import fitted_slope, for_target
+from calshift.scaling import tempered
+from calshift.weights.mixture import maximised
 
 
 class EnsembleTemperatureScaling(Recalibrator):

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from calshift._core.predictions import Predictions
 from calshift.errors import InvalidInput
-from calshift.predictions import Predictions
-from calshift.recalibrator import Recalibrator
-from calshift.reweighting import for_target
-from calshift.saved import corners
+from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.serialization import corners
+from calshift.recalibration.source_weights import for_target
 
 TIE = 1e-9  # by which two frequencies may differ from rounding
 PSEUDO_ROWS = 1.0  # in every block, at its mean score: no frequency is exactly 0 or 1

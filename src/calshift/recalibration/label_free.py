@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from calshift._core.predictions import Predictions
 from calshift.errors import InvalidInput
-from calshift.predictions import Predictions
-from calshift.recalibrator import Recalibrator
-from calshift.reweighting import asked_weights, filled, fitted_slope, weighted
-from calshift.saved import class_weights, positive
-from calshift.temperature_search import least_error_slope
-from calshift.tempering import tempered
+from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.serialization import class_weights, positive
+from calshift.recalibration.source_weights import asked_weights, filled, fitted_slope, weighted
+from calshift.recalibration.temperature_search import least_error_slope
+from calshift.scaling import tempered
 
 
 class LabelFreeTemperatureScaling(Recalibrator):

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from calshift._core.predictions import Predictions
 from calshift.errors import InvalidInput
-from calshift.predictions import Predictions
-from calshift.recalibrator import Recalibrator
-from calshift.reweighting import asked_weights, filled
-from calshift.saved import class_weights
-from calshift.tempering import reweighted
+from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.serialization import class_weights
+from calshift.recalibration.source_weights import asked_weights, filled
+from calshift.scaling import reweighted
 
 PRIOR_METHOD = "map"  # em-bcts can find a weight of 0, after which a class is impossible
 

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calshift.predictions import Predictions
-from calshift.recalibrator import Recalibrator
-from calshift.reweighting import SLOPES, fitted_slope, fitted_to, for_target
-from calshift.saved import numbers, positive, slopes
-from calshift.tempering import tempered
+from calshift._core.predictions import Predictions
+from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.serialization import numbers, positive, slopes
+from calshift.recalibration.source_weights import SLOPES, fitted_slope, fitted_to, for_target
+from calshift.scaling import tempered
 
 
 class TemperatureScaling(Recalibrator):

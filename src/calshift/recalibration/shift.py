@@ -6,19 +6,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
-from calshift.predictions import Predictions
-from calshift.recalibrator import Recalibrator
-from calshift.reweighting import (
+from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.joint_fit import fit_shifted, kind_for
+from calshift.recalibration.serialization import class_weights, numbers, slopes
+from calshift.recalibration.source_weights import (
     asked_weights,
     counted_classes,
     filled,
     fitted_to,
     least_probability,
 )
-from calshift.saved import class_weights, numbers, slopes
-from calshift.shifting import fit_shifted, kind_for
-from calshift.tempering import reweighted, tempered
+from calshift.scaling import reweighted, tempered
 
 
 class ShiftScaling(Recalibrator):

@@ -5,11 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from calshift._core.atomic_write import (
+    check_drawable,
+    check_writable,
+    write_content,
+    write_figure,
+    write_whole,
+)
 from calshift.errors import InvalidInput
-from calshift.report import mending as _mending
-from calshift.report import page as _page
-from calshift.report import series as _series
-from calshift.report.figures import diagram
+from calshift.report import html as _page
+from calshift.report import monitoring_summary as _series
+from calshift.report import recalibration_summary as _mending
 from calshift.report.markdown import markdown
 from calshift.report.prometheus import prometheus
 from calshift.report.summary import (
@@ -21,16 +27,10 @@ from calshift.report.summary import (
     versions,
     weights_dict,
 )
+from calshift.report.svg import diagram
 from calshift.report.text import text, wrapped_verdict
+from calshift.report.verdict import Gate
 from calshift.results import CalibrationErrorResult, MonitoringResult, RecalibrationResult
-from calshift.verdicts import Gate
-from calshift.writing import (
-    check_drawable,
-    check_writable,
-    write_content,
-    write_figure,
-    write_whole,
-)
 
 __all__ = [
     "SCHEMA_VERSION",

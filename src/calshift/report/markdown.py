@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from calshift.wording import percent, printable
+from calshift._core.text import percent, printable
 
 CLASSES_SHOWN = 20
 SPECIAL = re.compile(r"([\\`*_\[\]|~$]|^[#+-])")  # the rest is harmless within a line

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from calshift.wording import printable
+from calshift._core.text import printable
 
 Sample = tuple[dict[str, str], float]
 

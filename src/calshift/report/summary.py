@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from calshift.checks import checked_level
-from calshift.conversion import plain
-from calshift.diagrams import reliability_dicts
+from calshift._core.convert import plain
+from calshift._core.validate import checked_level
+from calshift.report.reliability_data import reliability_dicts
+from calshift.report.verdict import EXIT_CODES, Gate, advice, change, gist, verdict
 from calshift.results import CalibrationErrorResult, ClassWeights
-from calshift.verdicts import EXIT_CODES, Gate, advice, change, gist, verdict
 
 SCHEMA_VERSION = 1
 

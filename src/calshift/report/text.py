@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from calshift.wording import noted, percent, printable
+from calshift._core.text import noted, percent, printable
 
 WIDTH = 98
 CLASSES_SHOWN = 10

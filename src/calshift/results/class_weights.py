@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calshift.checks import checked_level
-from calshift.conversion import plain
+from calshift._core.convert import plain
+from calshift._core.frozen import Frozen
+from calshift._core.text import noted, printable
+from calshift._core.validate import checked_level
 from calshift.errors import InvalidInput
-from calshift.frozen import Frozen
-from calshift.wording import noted, printable
 
 if TYPE_CHECKING:
-    from calshift.influence import WeightInfluence
+    from calshift.weights.influence import WeightInfluence
 
 ROWS_SHOWN = 20
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calshift.frozen import Frozen
+from calshift._core.frozen import Frozen
 
 if TYPE_CHECKING:
-    from calshift.results.calibration import CalibrationErrorResult
+    from calshift.results.calibration_error import CalibrationErrorResult
 
 
 @dataclass(frozen=True, eq=False, repr=False)

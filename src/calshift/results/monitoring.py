@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calshift.checks import checked_level
-from calshift.conversion import plain
-from calshift.frozen import Frozen
-from calshift.wording import percent
+from calshift._core.convert import plain
+from calshift._core.frozen import Frozen
+from calshift._core.text import percent
+from calshift._core.validate import checked_level
 
 if TYPE_CHECKING:
-    from calshift.results.calibration import CalibrationErrorResult
+    from calshift.results.calibration_error import CalibrationErrorResult
 
 ROWS_SHOWN = 60
 

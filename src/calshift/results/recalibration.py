@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calshift.frozen import Frozen
-from calshift.wording import noted, percent
+from calshift._core.frozen import Frozen
+from calshift._core.text import noted, percent
 
 if TYPE_CHECKING:
-    from calshift.recalibrator import Recalibrator
-    from calshift.results.calibration import CalibrationErrorResult
+    from calshift.recalibration.base import Recalibrator
+    from calshift.results.calibration_error import CalibrationErrorResult
     from calshift.results.difference import Difference
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from calshift.engine import Engine
 from calshift.engines import Blocks
+from calshift.engines.base import Engine
 from calshift.errors import InvalidInput
-from calshift.influence import Method
 from calshift.results import ClassWeights
 from calshift.weights.confusion import bbse, rlls
+from calshift.weights.elsa_kmm import elsa, kmm
 from calshift.weights.given import given_weights, weights_from_counts
-from calshift.weights.health import assessed
+from calshift.weights.influence import Method
 from calshift.weights.likelihood import em
-from calshift.weights.moments import elsa, kmm
+from calshift.weights.quality import assessed
 
 METHODS: dict[str, Method] = {
     "bbse": partial(bbse, soft=False),

@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calshift.engine import Engine
+from calshift._core.frozen import Frozen
+from calshift._core.linalg import RELATIVE_ZERO, freed_inverse
+from calshift._core.predictions import Predictions
 from calshift.engines import Arrays
-from calshift.frozen import Frozen
-from calshift.influence import Solution
-from calshift.linear import RELATIVE_ZERO, freed_inverse
-from calshift.matching import (
+from calshift.engines.base import Engine
+from calshift.weights.influence import Solution
+from calshift.weights.moment_matching import (
     LinearInfluence,
     Moments,
     matched,
     moments_of,
     scatter_of,
 )
-from calshift.predictions import Predictions
-from calshift.shrinkage import penalised
+from calshift.weights.rlls_solver import penalised
 
 FAILURE = 0.05  # delta: how often the bound behind rlls's penalty may fail
 SHARE = 0.01  # alpha: of that bound that is used

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from calshift.conversion import to_numpy
+from calshift._core.convert import to_numpy
+from calshift._core.text import lacking, names
 from calshift.errors import InvalidInput
-from calshift.influence import Counted
 from calshift.results import ClassWeights
-from calshift.wording import lacking, names
+from calshift.weights.influence import Counted
 
 OTHER_ROWS = "the weights were estimated on other rows: no interval knows how uncertain they are"
 TOLERATED_MASS = 0.05  # by which sum pi w may miss 1 without a word

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.calibrators import KINDS, Scaling, Uncalibrated
-from calshift.engine import Engine
-from calshift.frozen import Frozen
-from calshift.influence import Solution, label_influence
-from calshift.linear import freed_inverse
-from calshift.mixture import Mixture, maximised, most_evident
-from calshift.predictions import Predictions
-from calshift.scaling import fit_scaling
-from calshift.sums import Sums
+from calshift._core.addable import Sums
+from calshift._core.frozen import Frozen
+from calshift._core.linalg import freed_inverse
+from calshift._core.predictions import Predictions
+from calshift.engines.base import Engine
+from calshift.scaling import KINDS, Scaling, Uncalibrated, fit_scaling
+from calshift.weights.influence import Solution, label_influence
+from calshift.weights.mixture import Mixture, maximised, most_evident
 
 LEAST_SLOPE = 0.05  # of a calibrator, below which predictions say nothing
 LEAST_FIT = 0.01  # by which a row's log-likelihood must beat that of the class shares

@@ -1,0 +1,1 @@
+"""Values and validation used by every package."""

@@ -1,0 +1,1 @@
+"""Events, bin edges, placement of scores in bins, and sums over bins."""

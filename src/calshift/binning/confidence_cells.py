@@ -1,0 +1,132 @@
+"""Cells of the simplex that both samples are counted in: predicted class x confidence.
+
+Each predicted class is cut at quantiles of the confidence of both samples together. A cell with
+too few rows to say anything joins its neighbour. docs/mathematics.md, "Is it label shift at all?".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from calshift._core.frozen import Frozen
+from calshift._core.predictions import Predictions
+from calshift.engines.base import Engine
+
+LEAST = 5  # rows of either sample, below which a cell joins its neighbour
+FINE = 1024  # steps of log-odds between which the quantiles are found
+MOST_FINE = 2**20  # steps over all classes
+SUREST = 37.0  # log-odds of the largest number below 1
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceCells(Frozen):
+    """The cells before any are joined.
+
+    Attributes
+    ----------
+    group : (K, F) the group of each step of log-odds, low confidence to high, by predicted class
+    count : G, how many groups a class has
+    """
+
+    group: np.ndarray
+    count: int
+
+    def of(self, batch: Predictions) -> np.ndarray:
+        """(rows,) the cell of each row, predicted class * G + group."""
+        predicted, step = _steps(batch, self.group.shape[1])
+        return np.asarray(predicted * self.count + self.group[predicted, step])
+
+    def source_kernel(self, seen: np.ndarray) -> Callable[[Predictions], np.ndarray]:
+        """Kernel: (K G, S) rows by cell and label, among the S classes seen."""
+        shape = len(self.group) * self.count, int(seen.sum())
+
+        def kernel(batch: Predictions) -> np.ndarray:
+            where = self.of(batch) * shape[1] + batch.codes(seen)
+            return np.bincount(where, batch.sample_weight, shape[0] * shape[1]).reshape(shape)
+
+        return kernel
+
+    def gathered(self, steps: np.ndarray) -> np.ndarray:
+        """(K G,) rows by cell, from rows by predicted class and step, (K, F)."""
+        cell = self.group + np.arange(len(self.group))[:, None] * self.count
+        return np.bincount(cell.ravel(), steps.ravel(), len(self.group) * self.count)
+
+
+def cells_of(source: Engine, target: Engine, groups: int) -> tuple[ConfidenceCells, np.ndarray]:
+    """Cells that cut every predicted class in groups of about equally many rows; the target's rows.
+
+    A step belongs to the group of its middle rank, so that equal confidences are never split.
+    """
+    K = source.facts.n_classes
+    steps = int(np.clip(MOST_FINE // K, 2, FINE))
+
+    def kernel(batch: Predictions) -> np.ndarray:
+        predicted, step = _steps(batch, steps)
+        return np.bincount(predicted * steps + step, batch.sample_weight, K * steps)
+
+    own = target.total(kernel).reshape(K, steps).astype(float)
+    rows = source.total(kernel).reshape(K, steps) + own
+    middle = np.cumsum(rows, axis=1) - rows / 2
+    rank = middle / np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    cells = ConfidenceCells(np.minimum(groups * rank, groups - 1).astype(np.intp), groups)
+    return cells, cells.gathered(own)
+
+
+def merged_places(source: np.ndarray, target: np.ndarray, groups: int) -> np.ndarray:
+    """(B, K G) the cell that each cell becomes in B pairs of tables; K G is that of rare classes.
+
+    Neighbours with fewer than 5 rows of either sample join: first in pairs, then pairs of pairs. A
+    predicted class of fewer than 5 source rows joins the other rare ones, and these, if they are
+    too few together, the smallest cell.
+    """
+    B, cells = target.shape
+    shape = B, cells // groups, groups
+    rows, other = source.sum(axis=2).reshape(shape), target.reshape(shape)
+    place = np.broadcast_to(np.arange(cells).reshape(shape[1:]), shape)
+    width = 1
+    while width < groups:
+        first = np.arange(cells).reshape(shape[1:]) // (2 * width) * (2 * width)
+        few = np.minimum(_summed(rows, width), _summed(other, width)) < LEAST
+        either = few.reshape(*few.shape[:2], -1, 2).any(axis=3)
+        place = np.where(np.repeat(either, 2 * width, axis=2), first, place)
+        width *= 2
+    rare = rows.sum(axis=2, keepdims=True) < LEAST
+    place = np.where(rare, cells, place).reshape(B, cells)
+    size = np.zeros((B, cells + 1))
+    np.add.at(size, (np.arange(B)[:, None], place), rows.reshape(B, cells))
+    smallest = np.argmin(np.where(size[:, :-1] > 0, size[:, :-1], np.inf), axis=1)
+    lonely = (size[:, -1:] < LEAST) & (size[:, :-1] > 0).any(axis=1, keepdims=True)
+    return np.asarray(np.where(lonely & (place == cells), smallest[:, None], place))
+
+
+def merged(counts: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Counts (B, cells, ...) added up in the cells they become, one more than there were."""
+    out = np.concatenate([counts, np.zeros_like(counts[:, :1])], axis=1)
+    draw, cell = np.nonzero(place != np.arange(place.shape[1]))
+    out[draw, cell] = 0
+    np.add.at(out, (draw, place[draw, cell]), counts[draw, cell])
+    return out
+
+
+def _summed(rows: np.ndarray, width: int) -> np.ndarray:
+    return np.asarray(rows.reshape(*rows.shape[:2], -1, width).sum(axis=3))
+
+
+def _steps(batch: Predictions, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Predicted class, and the step of the log-odds of its probability."""
+    predicted, top = _surest(batch)
+    sure = np.clip(top, 1 / batch.n_classes, 1 - 2**-53, dtype=float)
+    lowest = -np.log(batch.n_classes - 1)
+    share = (np.log(sure) - np.log1p(-sure) - lowest) / (SUREST - lowest)
+    return predicted, np.clip((steps * share).astype(np.intp), 0, steps - 1)
+
+
+def _surest(batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
+    """The predicted class of each row, the first of equals, and its probability."""
+    predicted = batch.predicted
+    if batch.p.ndim == 1:
+        return predicted, np.where(predicted, batch.p, 1 - batch.p)
+    return predicted, batch.p[np.arange(len(batch)), predicted]

@@ -1,0 +1,93 @@
+"""Kinds of calibration error as events: a score in [0, 1] and whether its event came true.
+
+`classwise` has one event a class, score p_c and event y = c; `binary` has the last of them for two
+classes; `top-label` has the score max_c p_c and the event argmax = y. (docs/mathematics.md 1)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calshift._core.predictions import Predictions
+from calshift.engines.sample_summary import Facts
+from calshift.errors import InvalidInput
+
+KINDS = ("classwise", "binary", "top-label", "canonical")
+
+
+@dataclass(frozen=True)
+class Events:
+    """The events of one kind.
+
+    Source rows are grouped in strata within which both the label and the outcome of every event
+    are constant, so that class weights can arrive after the rows were counted: the label itself,
+    and for top-label the label and whether it was hit.
+    """
+
+    kind: str
+    n_classes: int
+
+    @property
+    def count(self) -> int:
+        """How many events there are."""
+        return self.n_classes if self.kind == "classwise" else 1
+
+    @property
+    def stratum_label(self) -> np.ndarray:
+        """(S,) the label of each stratum."""
+        labels = np.arange(self.n_classes)
+        return np.tile(labels, 2) if self.kind == "top-label" else labels
+
+    def stratum_outcome(self, event: int) -> np.ndarray:
+        """(S,) 1 where the event is true for the rows of a stratum, else 0."""
+        if self.kind == "top-label":
+            return np.repeat([0.0, 1.0], self.n_classes)
+        return np.asarray(self.stratum_label == self._class_of(event), dtype=float)
+
+    def score(self, predictions: Predictions, event: int) -> np.ndarray:
+        """(n,) the score of an event."""
+        if self.kind == "top-label":
+            return np.asarray(predictions.matrix.max(axis=1))
+        if predictions.p.ndim == 1:
+            return predictions.p if self._class_of(event) == 1 else 1 - predictions.p
+        return predictions.p[:, self._class_of(event)]
+
+    def columns(self, predictions: Predictions, which: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Where in the matrix of predictions the scores of some events are, or None."""
+        if self.kind == "top-label" or predictions.p.ndim == 1:
+            return None
+        return which if self.kind == "classwise" else (1,)
+
+    def stratum(self, predictions: Predictions) -> np.ndarray:
+        """(n,) the stratum of each labelled row."""
+        if self.kind == "top-label":
+            hit = predictions.predicted == predictions.labels
+            return np.asarray(predictions.labels + self.n_classes * hit)
+        return predictions.labels
+
+    def _class_of(self, event: int) -> int:
+        return 1 if self.kind == "binary" else event
+
+
+def events_of(kind: str, facts: Facts) -> Events:
+    """The events asked for; one column of scores asked for class by class means binary."""
+    if kind not in KINDS:
+        msg = f"kind must be one of {', '.join(KINDS)}; got {kind!r}"
+        raise InvalidInput(msg)
+    if facts.one_column and kind == "classwise":
+        kind = "binary"
+    if kind == "binary" and facts.n_classes != 2:
+        msg = f'kind="binary" needs two classes; p has {facts.n_classes}'
+        raise InvalidInput(msg)
+    return Events(kind, facts.n_classes)
+
+
+def binned_events(kind: str, facts: Facts) -> Events:
+    """The events asked for, of a kind that bins can count."""
+    events = events_of(kind, facts)
+    if events.kind == "canonical":
+        msg = 'kind="canonical" compares pairs of rows, not bins: use target_calibration_error'
+        raise InvalidInput(msg)
+    return events

@@ -1,0 +1,200 @@
+"""The smooth basis of bins="auto": hats (piecewise-linear functions) laid on fine bins.
+
+Knots look at counts and scores only, never at labels or weights. Their number, spacing and least
+count were chosen by benchmarks/basis.py. (docs/mathematics.md 4)
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from calshift.binning.edges import FINE_BINS
+
+HATS_SCALE, HATS_POWER = 2.2, 0.25  # hats planned: 10 at 500 rows, 22 at 10 000
+LEAST_HATS = 3
+NEARLY = 1 - 1e-9  # of a count of rows: sums of weights in another order miss it by rounding
+LEAST_SOURCE = 5.0 * NEARLY  # rows between two knots; all noise of the fit comes from the source
+LEAST_TARGET = 2.0 * NEARLY
+KNOT = np.uint32  # numbers of knots: unsigned, as compiled loops want them
+LEAST_DISTINCT = 2.0 * NEARLY  # source rows of a knot, where distinct scores are no more than hats
+
+
+def planned_hats(n: float) -> int:
+    """How many hats a source of n rows carries: an odd number, with one in the middle."""
+    planned = 2 * round(float(HATS_SCALE * n**HATS_POWER - 1) / 2) + 1
+    return min(max(LEAST_HATS, planned), FINE_BINS)
+
+
+def positions(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """(E, B) t of each bin: halfway between mid-rank in the target and arcsin sqrt of mean score.
+
+    Padded bins have the t of the last one.
+    """
+    upto = np.cumsum(count, axis=1)
+    rank = (upto - count / 2) / upto[:, -1:]
+    angle = np.arcsin(np.sqrt(np.clip(np.maximum.accumulate(mean, axis=1), 0.0, 1.0)))
+    angle -= angle[:, :1]
+    span = angle[:, -1:]
+    return np.asarray((rank + angle / np.where(span > 0, span, 1.0)) / 2)
+
+
+def knots(
+    t: np.ndarray, source_count: np.ndarray, target_count: np.ndarray, hats: int
+) -> np.ndarray:
+    """Bins at which the knots of an event stand: even steps in t, longer where rows are few.
+
+    From the middle outwards, so that scores read from the other end (1 - p) have the same knots.
+    """
+    few = len(t) <= hats  # a handful of distinct scores: each is its own knot
+    step = 0.0 if few else (t[-1] - t[0]) / (hats - 1) * (1 - 1e-9)
+    least = (LEAST_DISTINCT if few else LEAST_SOURCE, LEAST_TARGET)
+    middle = int(np.argmin(np.abs(t - (t[0] + t[-1]) / 2)))
+    upto = np.cumsum([source_count, target_count], axis=1)
+    before = upto - [source_count, target_count]
+    right = _outwards(t[middle:], upto[:, middle:] - upto[:, [middle]], step, least)
+    left = _outwards(-t[middle::-1], before[:, [middle]] - before[:, middle::-1], step, least)
+    chosen = [*(middle - b for b in left[:0:-1]), *(middle + b for b in right)]
+    if len(left) == 1:  # nothing stands on that side: the middle one moves to the end
+        chosen[0] = 0
+    if len(right) == 1 and len(left) > 1:
+        chosen[-1] = len(t) - 1
+    return np.array(chosen)
+
+
+def _outwards(
+    t: np.ndarray, rows: np.ndarray, step: float, least: tuple[float, float]
+) -> list[int]:
+    """Knots from the first bin to the last; rows of either sample up to each bin.
+
+    All of these grow from bin to bin, so that the next knot is found by bisection in each.
+    """
+    place, source, target = t.tolist(), rows[0].tolist(), rows[1].tolist()
+    last, chosen, b = len(place) - 1, [0], 0
+    while True:
+        a, b = b, max(
+            bisect_left(place, place[b] + step),
+            bisect_right(place, place[b]),
+            bisect_left(source, source[b] + least[0]),
+            bisect_left(target, target[b] + least[1]),
+        )  # fmt: skip
+        if b > last:
+            break
+        chosen.append(b)
+    enough = source[last] - source[a] >= least[0] and target[last] - target[a] >= least[1]
+    if enough and place[last] > place[a] and place[last] - place[a] >= step / 2:
+        chosen.append(last)
+    elif len(chosen) > 1:  # the rest carries no knot of its own: the last one moves to the end
+        chosen[-1] = last
+    return chosen
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Hats of all events on their bins: between two knots each bin has a share of either.
+
+    Plain bins, joined in groups, are hats too: of one knot a group, with no share of the next.
+
+    Attributes
+    ----------
+    left : (E, B) the knot at or before each bin, a KNOT
+    share : (E, B) of the knot after it
+    count : (E,) knots of each event
+    """
+
+    left: np.ndarray
+    share: np.ndarray
+    count: np.ndarray
+
+    @staticmethod
+    def of_hats(t: np.ndarray, chosen: list[np.ndarray]) -> Layout:
+        """With knots at the bins chosen, linear in t between them."""
+        E, count = len(t), np.array([len(one) for one in chosen])
+        event = np.repeat(np.arange(E), count)
+        bins = np.concatenate(chosen)
+        at = np.zeros((E, count.max() + 1))
+        at[event, np.concatenate([np.arange(one) for one in count])] = t[event, bins]
+        mark = np.zeros(t.shape, dtype=int)
+        mark[event, bins] = 1
+        left = np.clip(np.cumsum(mark, axis=1) - 1, 0, np.maximum(count - 2, 0)[:, None])
+        low, high = (np.take_along_axis(at, left + step, axis=1) for step in (0, 1))
+        several = (count > 1)[:, None]
+        share = np.divide(t - low, high - low, out=np.zeros(t.shape), where=several & (high > low))
+        return Layout(left.astype(KNOT), np.clip(share, 0.0, 1.0), count)
+
+    @staticmethod
+    def of_groups(starts: list[np.ndarray], bins: np.ndarray) -> Layout:
+        """Groups of neighbouring bins, by their first ones."""
+        mark = np.zeros((len(starts), int(bins.max())), dtype=int)
+        for row, first in zip(mark, starts, strict=True):
+            row[first[1:]] = 1
+        left = np.cumsum(mark, axis=1, dtype=KNOT)
+        return Layout(left, np.zeros(left.shape), np.array([len(one) for one in starts]))
+
+    @property
+    def width(self) -> int:
+        """R, knots of the event that has most."""
+        return int(self.count.max())
+
+    @cached_property
+    def _place(self) -> np.ndarray:
+        """(E B,) the knot at or before each bin, counted through with one more to each event."""
+        offset = np.arange(len(self.left))[:, None] * (self.width + 1)
+        return np.asarray((self.left + offset).ravel())
+
+    def _summed(self, first: np.ndarray, second: np.ndarray | None = None) -> np.ndarray:
+        """(E, R) values of bins summed at their knots, some of them at the next ones."""
+        size = len(self.left) * (self.width + 1)
+        total = np.bincount(self._place, first.ravel(), size)
+        if second is not None:
+            total = total + np.bincount(self._place + 1, second.ravel(), size + 1)[:size]
+        return np.asarray(total.reshape(len(self.left), -1)[:, : self.width])
+
+    def gathered(self, values: np.ndarray) -> np.ndarray:
+        """X' values: (E, B) -> (E, R)."""
+        later = self.share * values
+        return self._summed(values - later, later)
+
+    def spread(self, coefficients: np.ndarray) -> np.ndarray:
+        """X coefficients: (E, R) -> (E, B)."""
+        padded = _padded(coefficients, 1)
+        place, share = self._place, self.share.ravel()
+        low, high = padded[place], padded[place + 1]
+        return np.asarray(low + share * (high - low)).reshape(self.left.shape)
+
+    def band(self, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """X' diag(mass) X, which is tridiagonal: its diagonal and the one above, (E, R) each."""
+        near, far = 1 - self.share, self.share
+        diagonal = self._summed(near**2 * mass, far**2 * mass)
+        return diagonal, self._summed(near * far * mass)
+
+    def quadratic(self, diagonal: np.ndarray, above: np.ndarray) -> np.ndarray:
+        """(E, B) x' V x of every bin, from the diagonal of V and the one above it."""
+        near, far = 1 - self.share, self.share
+        main, beside = _padded(diagonal, 1), _padded(above, 1)
+        place = self._place.reshape(self.left.shape)
+        squares = near**2 * main[place] + far**2 * main[place + 1]
+        return np.asarray(squares + 2 * near * far * beside[place])
+
+    @cached_property
+    def design(self) -> Any:
+        """X as a sparse matrix, (E B, E R)."""
+        from scipy.sparse import csr_matrix  # late: importing calshift must be fast
+
+        size, first = self.left.size, self.left + np.arange(len(self.left))[:, None] * self.width
+        last = (np.arange(len(self.left)) * self.width + self.width - 1)[:, None]
+        columns = np.stack([first, np.minimum(first + 1, last)], axis=2).ravel()
+        values = np.stack([1 - self.share, self.share], axis=2).ravel()
+        shape = (size, len(self.left) * self.width)
+        return csr_matrix((values, columns, np.arange(0, 2 * size + 1, 2)), shape)
+
+
+def _padded(values: np.ndarray, more: int) -> np.ndarray:
+    """(E, R) with so many zeros after each row, flat."""
+    out = np.zeros((len(values), values.shape[1] + more))
+    out[:, : values.shape[1]] = values
+    return out.ravel()

@@ -1,0 +1,38 @@
+"""The commands of the command line, made with click."""
+
+from __future__ import annotations
+
+import click
+
+from calshift import __version__
+from calshift.cli.commands.apply import apply
+from calshift.cli.commands.check import check
+from calshift.cli.commands.demo import demo
+from calshift.cli.commands.monitor import monitor
+from calshift.cli.commands.recalibrate import recalibrate
+from calshift.cli.commands.weights import weights
+from calshift.cli.options import debug_option
+
+EXIT = """\b
+Exit status: 0 fine; 1 the error is above --max-error; 2 wrong usage or a file that cannot be
+read or written; 3 the answer cannot be trusted (outranks 1); 4 a fault in calshift itself."""
+
+
+@click.group(epilog=EXIT, context_settings={"max_content_width": 100}, invoke_without_command=True)
+@click.version_option(__version__, prog_name="calshift")
+@debug_option
+@click.pass_context
+def run(context: click.Context) -> int:
+    """Are a classifier's probabilities still true after the mix of classes changed?
+
+    From labelled predictions before the change (the source) and unlabelled ones after it (the
+    target).
+    """
+    if context.invoked_subcommand is None:  # click's own answer differs between its versions
+        click.echo(context.get_help(), err=True)
+        return 2
+    return 0
+
+
+for _command in (demo, check, weights, recalibrate, apply, monitor):
+    run.add_command(_command)

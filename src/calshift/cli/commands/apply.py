@@ -1,0 +1,53 @@
+"""calshift apply: a saved recalibrator on new rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from calshift.cli.options import asked_columns, column_options, debug_option
+from calshift.cli.outputs import check_outputs, check_same_ending, put_bytes, say
+from calshift.cli.samples import read_target
+from calshift.errors import InvalidInput
+from calshift.io.formats.base import check_file
+from calshift.recalibration.base import Recalibrator
+
+
+@click.command()
+@click.argument("recalibrator", type=click.Path())
+@click.argument("target", type=click.Path())
+@column_options
+@click.option(
+    "--output", "-o", metavar="FILE", required=True, help="TARGET again, mended; the same ending."
+)
+@debug_option
+def apply(recalibrator: str, target: str, **options: Any) -> int:
+    """Mend new rows with RECALIBRATOR, a file of `calshift recalibrate --save`.
+
+    Right as long as the mix of classes is the one it was fitted to.
+    """
+    check_outputs(options, ("output",), (recalibrator, target))
+    check_same_ending(options["output"], target)
+    loaded = _loaded(Path(recalibrator))
+    names = None if loaded.classes_ is None else tuple(map(str, loaded.classes_))
+    sample, file = read_target(target, asked_columns({"label": None, **options}), names)
+    put_bytes(options["output"], file.rewritten(loaded.transform(sample).p))
+    say(f"{len(sample):,} rows mended by {loaded!r}", options["output"] == "-")
+    return 0
+
+
+def _loaded(path: Path) -> Recalibrator:
+    check_file(path)
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        msg = f"{path} cannot be read as JSON: is it a file of `calshift recalibrate --save`?"
+        raise InvalidInput(msg) from problem
+    try:
+        return Recalibrator.from_dict(saved)
+    except InvalidInput as problem:
+        msg = f"{path} is no file of `calshift recalibrate --save`: {problem}"
+        raise InvalidInput(msg) from problem

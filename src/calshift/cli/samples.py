@@ -1,0 +1,197 @@
+"""Source and target of a command: in memory, read in passes, or on a cluster.
+
+Paths to Predictions in memory, classes of two samples matched by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calshift._core.predictions import Predictions, joined_rows
+from calshift._core.validate import checked_whole
+from calshift.engines import Arrays, Batches
+from calshift.engines.open import check_pair
+from calshift.engines.run import Checkpoint
+from calshift.errors import InvalidInput
+from calshift.io.columns import Asked, listed
+from calshift.io.file_reader import FileReader, in_one_order
+from calshift.io.file_set import Parts, bytes_of, open_parts
+from calshift.io.formats.base import check_file
+from calshift.io.prediction_file import PredictionFile, named
+
+ENGINES = ("auto", "arrays", "batches", "spark")
+LARGE = 2**30  # bytes of files beyond which they are read in passes
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Both samples as the library takes them, and what options have to know of them."""
+
+    source: Any
+    target: Any
+    classes: tuple[Any, ...] | None
+    n_classes: int
+    one_column: bool
+    in_passes: bool = False
+
+    @property
+    def target_size(self) -> float:
+        """The size of the target sample."""
+        return float(self.target.facts.size if self.in_passes else self.target.size)
+
+    @staticmethod
+    def in_memory(pair: Pair) -> Opened:
+        """Rows that were read."""
+        rows = pair.source
+        return Opened(rows, pair.target, rows.classes, rows.n_classes, rows.p.ndim == 1)
+
+
+def open_samples(source: str, target: str, asked: Asked, options: dict[str, Any]) -> Opened:
+    """As --engine says, or as the files' size and --checkpoint do."""
+    engine = options["engine"]
+    if engine == "auto":
+        large = options["checkpoint"] is not None or bytes_of([source, target]) > LARGE
+        engine = "batches" if large else "arrays"
+    if engine == "spark":
+        return _on_spark(source, target, asked)
+    if engine == "batches":
+        return _in_passes(source, target, asked, options["jobs"])
+    return Opened.in_memory(read_pair(source, target, asked))
+
+
+def open_windows(source: str, target: str, asked: Asked) -> tuple[Opened, np.ndarray | None]:
+    """Source, target and its times; of a large target a window is held at a time."""
+    if bytes_of([target]) <= LARGE:
+        pair = read_pair(source, target, asked)
+        return Opened.in_memory(pair), pair.time
+    before, after = _readers(source, target, asked)
+    times = [file.times() for file in after.parts.files] if asked.time is not None else None
+    rows = joined_rows(list(before.batches(0)))  # every window asks for all of them
+    opened = Opened(rows, Batches(after), before.classes, before.n_classes, not before.shape)
+    return opened, None if times is None else np.concatenate(times)
+
+
+def _readers(source: str, target: str, asked: Asked) -> tuple[FileReader, FileReader]:
+    labelled = replace(asked, labelled=True, time=None)
+    before = FileReader(open_parts(source, "source", labelled))
+    after = FileReader(open_parts(target, "target", replace(asked, labelled=False)))
+    return in_one_order(before, after)
+
+
+def _in_passes(source: str, target: str, asked: Asked, jobs: int) -> Opened:
+    before, after = _readers(source, target, asked)
+    jobs = checked_whole(jobs, "--jobs", 1)
+    one, two = Batches(before, jobs=jobs), Batches(after, jobs=jobs)
+    return Opened(one, two, before.classes, before.n_classes, not before.shape, True)
+
+
+def _on_spark(source: str, target: str, asked: Asked) -> Opened:
+    from calshift.engines.spark.tables import open_spark  # late: only who asks for it needs Spark
+
+    said: dict[str, Any] = {"label": asked.label, "columns": asked.columns, "logits": asked.logits}
+    before = open_spark(source, labelled=True, **said)
+    after = open_spark(target, labelled=False, classes=before.classes, **said)
+    facts = before.facts
+    return Opened(before, after, facts.classes, facts.n_classes, facts.one_column, True)
+
+
+@contextmanager
+def kept_until_written(path: str | None) -> Iterator[Any]:
+    """The checkpoint of a command, which goes when all is written; Ctrl-C says how to go on."""
+    if path is None:
+        yield None
+        return
+    checkpoint = Checkpoint(path)
+    try:
+        yield checkpoint
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(_how_to_go_on(path, stop)) from stop
+    except InvalidInput as problem:
+        if not checkpoint.failure:
+            raise
+        msg = f"{problem}; nor are the sums kept: {checkpoint.failure}"
+        raise InvalidInput(msg) from problem
+    checkpoint.close()
+
+
+def _how_to_go_on(path: str, stop: KeyboardInterrupt) -> str:
+    if notes := getattr(stop, "__notes__", None):
+        return f"stopped; {notes[0]}"
+    if Path(path).exists():
+        return f"stopped; the same command goes on from {path}"
+    return "stopped; nothing was summed up yet"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Source and target as Predictions of the same classes, and the target's times if asked.
+
+    ``files`` are the target's.
+    """
+
+    source: Predictions
+    target: Predictions
+    time: np.ndarray | None
+    files: Parts
+
+    @property
+    def file(self) -> PredictionFile:
+        """The target's only file, to write it again with other probabilities."""
+        (file,) = self.files.files
+        return file
+
+
+def read_pair(source: str | Path, target: str | Path, asked: Asked | None = None) -> Pair:
+    """Both samples, the target's classes put into the source's order by their names."""
+    asked = asked or Asked()
+    before = open_parts(source, "source", replace(asked, labelled=True, time=None))
+    after = open_parts(target, "target", replace(asked, labelled=False))
+    readers = in_one_order(FileReader(before), FileReader(after))
+    one, two = map(_gathered, readers)
+    if one.n_classes != two.n_classes:
+        msg = (
+            f"{source} and {target} must have the same classes; "
+            f"the first has {one.n_classes}, the second {two.n_classes}"
+        )
+        raise InvalidInput(msg)
+    with named(source):
+        check_pair(Arrays(one).facts, Arrays(two).facts)
+    files = readers[1].parts
+    return Pair(one, Predictions.trusted(two.p, None, one.classes), _times(files), files)
+
+
+def read_target(
+    path: str | Path, asked: Asked, classes: tuple[str, ...] | None
+) -> tuple[Predictions, PredictionFile]:
+    """A file without labels alone, its classes put into this order by their names."""
+    check_file(Path(path))
+    reader = FileReader(open_parts(path, "target", asked))
+    names, K = reader.classes, reader.n_classes
+    if classes is not None and len(classes) != K:
+        msg = f"{path} has {K} classes, and the recalibrator {len(classes)}: {listed(classes)}"
+        raise InvalidInput(msg)
+    if classes is not None and names is not None and set(names) != set(classes):
+        msg = f"{path} must have the classes {listed(classes)}; it has {listed(names)}"
+        raise InvalidInput(msg)
+    reader = FileReader(reader.parts, classes)
+    return _gathered(reader), reader.parts.files[0]
+
+
+def _gathered(reader: FileReader) -> Predictions:
+    """All batches of all files as one."""
+    batches = list(reader.batches(0))
+    y = [batch.y for batch in batches if batch.y is not None]
+    p = np.concatenate([batch.p for batch in batches])
+    return Predictions.trusted(p, np.concatenate(y) if y else None, reader.classes)
+
+
+def _times(parts: Parts) -> np.ndarray | None:
+    if parts.columns.time is None:
+        return None
+    return np.concatenate([file.times() for file in parts.files])

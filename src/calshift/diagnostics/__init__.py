@@ -1,0 +1,1 @@
+"""Test of label shift, warnings, and whether a result is trusted."""

@@ -1,0 +1,126 @@
+"""Columns of a cluster's table as checked rows, its classes in order, its labels as codes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calshift._core.predictions import Predictions, named_predictions
+from calshift._core.validate import checked_classes
+from calshift.errors import InvalidInput
+from calshift.io.columns import Columns, listed
+from calshift.io.decode import coded_labels, numbers_of
+from calshift.io.file_reader import in_python
+from calshift.io.labels import LabelCodes
+from calshift.io.prediction_file import from_logits, named
+
+Names = tuple[Any, ...] | None
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """What makes rows of columns; it travels to the workers.
+
+    Attributes
+    ----------
+    order : puts the columns' classes into another table's order
+    codes : reads labels; None where these are the classes' numbers
+    """
+
+    table: str
+    columns: Columns
+    classes: Names
+    logits: bool
+    order: tuple[int, ...] | None = None
+    codes: LabelCodes | None = None
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that are read, in order."""
+        label = self.columns.label
+        return (*self.columns.probabilities, *([] if label is None else [label]))
+
+    @property
+    def mark(self) -> str:
+        """By which the same reading is recognised; codes follow from the labels."""
+        return repr((self.table, self.columns, self.classes, self.logits, self.order))
+
+    def __call__(self, columns: dict[str, Any], place: str, start: int) -> Predictions:
+        """Checked rows; ``place``, and ``start`` rows before them there, are for messages.
+
+        Columns come in the order of `read`, by whatever names they travel.
+        """
+        label, columns = self.columns.label, dict(zip(self.read, columns.values(), strict=True))
+        with in_python(), named(place, self.columns):
+            p = self._probabilities(columns, place, start)
+            y = None
+            if label is not None:
+                y = (self.codes or numbers_of)(columns[label], label, place, start)
+            return named_predictions(p, y, None, place, f"{place}, column {label!r}", start)
+
+    def _probabilities(self, columns: dict[str, Any], place: str, start: int) -> np.ndarray:
+        """(n, K), or (n,) of scores."""
+        names = self.columns.probabilities
+        values = [numbers_of(columns[name], name, place, start) for name in names]
+        p = values[0] if len(values) == 1 else np.stack(values, axis=1)
+        p = from_logits(p, start) if self.logits else p
+        return p if self.order is None else p.take(self.order, axis=1)
+
+
+def in_order(
+    known: Names, classes: Sequence[Any] | None, table: str, single: bool
+) -> tuple[Names, tuple[int, ...] | None]:
+    """The classes' names, and which columns are theirs if these stand in another order.
+
+    ``known`` are those that columns tell; ``single`` says that one column has the scores of the
+    second of two classes.
+    """
+    if classes is None:
+        return known, None
+    wanted = checked_classes(classes, len(tuple(classes)))
+    assert wanted is not None
+    if known is None or known == wanted:
+        return wanted, None
+    fits = known[1:] == wanted[1:] if single else sorted(known) == sorted(map(str, wanted))
+    if not fits:
+        msg = f"{table} must have the classes {listed(wanted)}; it has {listed(known)}"
+        raise InvalidInput(msg)
+    return wanted, None if single else tuple(known.index(str(name)) for name in wanted)
+
+
+def may_be_names(classes: Names) -> bool:
+    """Whether labels that are whole numbers could be names of classes."""
+    return any(re.fullmatch(r"-?\d+", str(name)) for name in classes or ())
+
+
+def label_codes(texts: list[str], classes: Names, where: str) -> LabelCodes:
+    """The classes of all labels that occur, by what is written."""
+    if not texts:
+        return LabelCodes({})
+    names = None if classes is None else tuple(map(str, classes))
+    coded = coded_labels(np.array(texts), names, where)
+    assert coded is not None
+    return LabelCodes(dict(zip(texts, _places(coded, names, where), strict=True)))
+
+
+def _places(coded: np.ndarray, names: tuple[str, ...] | None, where: str) -> list[int]:
+    """Places among the classes; numbers are places unless all classes are numbers.
+
+    Whether there is a class at a place is found out where the rows are.
+    """
+    whole, found = coded.dtype.kind in "iu", coded.tolist()
+    if names is None or (whole and not all(re.fullmatch(r"\d+", name) for name in names)):
+        return [int(value) for value in found]
+    place = {int(name) if whole else name: k for k, name in enumerate(names)}
+    unknown = [value for value in found if value not in place]
+    if unknown:
+        msg = (
+            f"{where}: label {str(unknown[0])!r} is none of the classes {listed(names)}: "
+            "correct it, or drop its rows"
+        )
+        raise InvalidInput(msg)
+    return [place[value] for value in found]

@@ -1,0 +1,163 @@
+"""Spark's tables to the engine that sums over them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from calshift.engines import Spark
+from calshift.engines.spark.errors import plainly
+from calshift.engines.spark.rows import TableRows, in_order, label_codes, may_be_names
+from calshift.errors import InvalidInput
+from calshift.io.columns import Asked, find_columns
+from calshift.io.file_reader import in_python
+from calshift.io.labels import LabelCodes
+from calshift.io.prediction_file import both_named
+
+MOST_LABELS = 100_000  # different ones; a column with more holds something else
+WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
+
+
+def scan_spark(
+    frame: Any,
+    *,
+    label: str | None = None,
+    columns: str | Sequence[str] | None = None,
+    logits: bool = False,
+    classes: Sequence[Any] | None = None,
+    labelled: bool | None = None,
+) -> Spark:
+    """A Spark DataFrame of predictions, for the functions that take ``p_source`` or ``p_target``.
+
+    Its rows stay where they are: executors add them up, and the driver sees sums.
+
+    Parameters
+    ----------
+    frame : with a column of arrays or of vectors, one column a class, or one of binary scores
+    label : the column of labels, whole numbers or the classes' names
+    columns : the probabilities: one name, several, or a pattern with a star
+    logits : whether they are logits or log-probabilities
+    classes : their names, and the order in which columns that name them are taken
+    labelled : whether labels are read; None reads them where there are any
+
+    Examples
+    --------
+    >>> import calshift
+    >>> source = calshift.scan_spark(spark.table("validated"))  # doctest: +SKIP
+    >>> target = calshift.scan_spark(spark.table("today"), labelled=False)  # doctest: +SKIP
+    >>> print(calshift.target_calibration_error(source, None, target))  # doctest: +SKIP
+    """
+    if not hasattr(frame, "mapInArrow"):
+        msg = f"frame must be a Spark DataFrame; got {type(frame)!r}"
+        raise InvalidInput(msg)
+    asked = _asked(columns, label, logits, labelled)
+    with in_python():
+        return _scanned(frame, "frame", asked, classes)
+
+
+def open_spark(
+    table: str,
+    *,
+    label: str | None = None,
+    columns: str | Sequence[str] | None = None,
+    logits: bool = False,
+    classes: Sequence[Any] | None = None,
+    labelled: bool | None = None,
+) -> Spark:
+    """The same of a table's name, or of a path of parquet files, for the command line."""
+    session, asked = _session(), _asked(columns, label, logits, labelled)
+    with plainly(table):
+        path = "/" in table or os.sep in table or Path(table).exists()
+        frame = session.read.parquet(table) if path else session.table(table)
+    return _scanned(frame, table, asked, classes)
+
+
+def _asked(
+    columns: str | Sequence[str] | None, label: str | None, logits: bool, labelled: bool | None
+) -> Asked:
+    named = columns if columns is None or isinstance(columns, str) else tuple(columns)
+    return Asked(named, label, None, logits, labelled)
+
+
+def _session() -> Any:
+    """The session that there is, or a new one."""
+    with warnings.catch_warnings(), plainly("no session; is there a Java 17 or later?"):
+        warnings.simplefilter("ignore", FutureWarning)  # about pandas, which nothing here uses
+        try:
+            from pyspark.sql import SparkSession
+        except ImportError:
+            msg = "Spark's tables need pyspark: pip install 'calshift[spark]'"
+            raise InvalidInput(msg) from None
+        session = SparkSession.builder.getOrCreate()
+    context = getattr(session, "sparkContext", None)
+    if context is not None and context.master.startswith("local"):
+        # the python3 of the path may lack what this one has
+        context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    return session
+
+
+def _scanned(frame: Any, table: str, asked: Asked, classes: Sequence[Any] | None) -> Spark:
+    kinds = _kinds(frame, table)
+    lists = [name for name, kind in kinds.items() if _is_list(kind)]
+    columns = find_columns(list(kinds), lists, asked, table)
+    label, first = columns.label, columns.probabilities[0]
+    single = len(columns.probabilities) == 1 and first not in lists
+    found, order = in_order(both_named(columns.classes, single), classes, table, single)
+    rows = TableRows(table, columns, found, asked.logits, order)
+    if label is not None:
+        rows = replace(rows, codes=_codes(frame, label, kinds, found, table))
+    # dots and quotes of a name mean something to Spark: columns travel by their numbers
+    read = (_column(name, kinds[name]).alias(f"c{k}") for k, name in enumerate(rows.read))
+    return Spark(frame.select(*read), rows)
+
+
+def _kinds(frame: Any, table: str) -> dict[str, Any]:
+    """The types of the columns."""
+    with plainly(table):
+        names, fields = list(frame.columns), frame.schema.fields
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        msg = f"{table} has two columns named {twice!r}: rename one"
+        raise InvalidInput(msg)
+    return {field.name: field.dataType for field in fields}
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(kind.typeName() == "array" or _is_vector(kind))
+
+
+def _is_vector(kind: Any) -> bool:
+    """As Spark's own classifiers predict."""
+    return type(kind).__name__ == "VectorUDT"
+
+
+def _column(name: str, kind: Any) -> Any:
+    from pyspark.sql.functions import col
+
+    found = col("`" + name.replace("`", "``") + "`")
+    if not _is_vector(kind):
+        return found
+    from pyspark.ml.functions import vector_to_array
+
+    return vector_to_array(found)
+
+
+def _codes(
+    frame: Any, label: str, kinds: dict[str, Any], classes: tuple[Any, ...] | None, table: str
+) -> LabelCodes | None:
+    """From the labels that occur; None where they are numbers that cannot be names."""
+    if kinds[label].simpleString() in WHOLE_NUMBERS and not may_be_names(classes):
+        return None
+    with plainly(table):
+        rows = frame.select(_column(label, kinds[label])).distinct().limit(MOST_LABELS + 1)
+        found = [value for (value,) in rows.collect()]
+    where = f"{table}, column {label!r}"
+    if len(found) > MOST_LABELS:
+        msg = f"{where} holds more than {MOST_LABELS:,} different values: does it hold labels?"
+        raise InvalidInput(msg)
+    return label_codes(sorted(str(value) for value in found if value is not None), classes, where)

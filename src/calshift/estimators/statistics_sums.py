@@ -1,0 +1,94 @@
+"""Sums by bin and label, as statistics hold them, in the place of rows: weights may come late."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calshift.binning.statistics import ShiftStatistics
+from calshift.estimators.regression import SMALLEST_GAP, FirstSums, Fits
+
+
+@dataclass(frozen=True)
+class Cells:
+    """One event's sums of rows, residuals and squared residuals in each occupied cell."""
+
+    bin: np.ndarray  # (C,), as are the next six; a cell is a bin and a stratum
+    label: np.ndarray
+    weight: np.ndarray
+    rows: np.ndarray
+    unit: np.ndarray  # what a row is of an observation: 1, or less if frequency weights are below 1
+    residual: np.ndarray
+    squared: np.ndarray
+    target_count: np.ndarray  # (B,)
+    target_score: np.ndarray
+
+    @property
+    def bins(self) -> int:
+        """B, how many bins there are."""
+        return len(self.target_count)
+
+    def by_bin(self, values: np.ndarray) -> np.ndarray:
+        """Values of the cells summed in each bin."""
+        return np.bincount(self.bin, values, self.bins)
+
+    def by_bin_and_label(self, values: np.ndarray, labels: int) -> np.ndarray:
+        """(B, K) values of the cells summed in each bin, label by label."""
+        flat = np.bincount(self.bin * labels + self.label, values, self.bins * labels)
+        return flat.reshape(self.bins, labels)
+
+    def usable_rows(self) -> np.ndarray:
+        """Source rows of positive weight in each bin."""
+        return self.by_bin(self.rows * (self.weight > 0))
+
+
+def event_cells(statistics: ShiftStatistics, k: int, class_weights: np.ndarray) -> Cells:
+    """Sums of u = outcome - score over the cells of the k-th event held."""
+    events, bins = statistics.edges.events, len(statistics.edges[k]) + 1
+    outcome = events.stratum_outcome(statistics.edges.which[k])
+    b, stratum = np.nonzero(statistics.source[0, k, :bins])
+    count, score, square = statistics.source[:, k, b, stratum]
+    true, label = outcome[stratum], events.stratum_label[stratum]
+    return Cells(
+        bin=b,
+        label=label,
+        weight=class_weights[label],
+        rows=count,
+        unit=statistics.unit[stratum],
+        residual=true * count - score,
+        squared=true * (count - 2 * score) + square,
+        target_count=statistics.target[0, k, :bins],
+        target_score=statistics.target[1, k, :bins],
+    )
+
+
+def first_sums(statistics: ShiftStatistics, class_weights: np.ndarray) -> FirstSums:
+    """What fits need, for class weights that come now."""
+    edges = statistics.edges
+    table = np.zeros((5, len(edges), edges.max_bins))
+    for k in range(len(edges)):
+        cells = event_cells(statistics, k, class_weights)
+        mass, pull = cells.rows * cells.weight, cells.residual * cells.weight
+        sums = [cells.rows, cells.rows * (cells.weight > 0), mass, mass * cells.weight, pull]
+        table[:, k, : cells.bins] = [cells.by_bin(values) for values in sums]
+    rows, usable, mass, square, pull = table
+    count, score = statistics.target[:2]
+    return FirstSums(rows, usable, mass, square, pull, count, score)
+
+
+def second_sums(
+    statistics: ShiftStatistics, class_weights: np.ndarray, fits: Fits
+) -> tuple[np.ndarray, np.ndarray]:
+    """(E, B) sums of w^2 e^2 / (1 - l), and of l w e / (1 - l)."""
+    noise, tilt = np.zeros((2, *fits.value.shape))
+    for k in range(len(noise)):
+        cells = event_cells(statistics, k, class_weights)
+        g = fits.value[k, cells.bin]
+        leverage = fits.leverage[k, cells.bin] * cells.weight * cells.unit
+        slack = np.maximum(1 - leverage, SMALLEST_GAP)
+        excess = cells.residual - g * cells.rows
+        squared = cells.squared - 2 * g * cells.residual + g**2 * cells.rows
+        noise[k, : cells.bins] = cells.by_bin(squared * cells.weight**2 * cells.unit / slack)
+        tilt[k, : cells.bins] = cells.by_bin(excess * cells.weight * leverage / slack)
+    return noise, tilt

@@ -1,0 +1,1 @@
+"""Estimates, influence functions, intervals, and the results made from them."""

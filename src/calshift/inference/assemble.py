@@ -1,0 +1,129 @@
+"""What was found, put into results.
+
+The mean over the events not left out, the classes beside it, and what a statistician would object.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calshift.binning.events import Events, events_of
+from calshift.diagnostics.warnings import objections
+from calshift.engines.base import Engine
+from calshift.inference.bootstrap import Bootstrap
+from calshift.inference.estimate import Estimation
+from calshift.inference.intervals import estimated, labelled
+from calshift.inference.options import Options
+from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck, Later, Samples
+
+
+def labelled_result(
+    sample: Engine,
+    events: Events,
+    options: Options,
+    ones: np.ndarray,
+    draws: Bootstrap | None,
+) -> CalibrationErrorResult:
+    """The error with labels; a class with NaN in the place of a one is left out."""
+    found = labelled(sample, events, options, ones, draws)
+    return CalibrationErrorResult(
+        n_source=sample.facts.size,
+        classes=sample.facts.classes,
+        **_averaged(found, events, options, sample.facts.size),
+    )
+
+
+def target_result(
+    source: Engine,
+    target: Engine,
+    options: Options,
+    weights: Any,
+    draws: Bootstrap | None,
+    check: LabelShiftCheck | None,
+) -> CalibrationErrorResult:
+    """The error without labels from the rows of both samples, and the source's own beside it."""
+    events = events_of(options.kind, source.facts)
+    found, class_weights = estimated(source, target, events, options, weights, draws)
+    ones, sizes = 0 * class_weights.values + 1, (source.facts.size, target.facts.size)
+    before = Later(lambda: labelled_result(source, events, options, ones, None))
+    if source.kept is None:  # its rows may be gone when it is asked for
+        before.answer()
+    return shifted_result(
+        found, events, options, class_weights, sizes, before, source.facts.classes, check,
+        Samples(source.kept, target.kept),
+    )  # fmt: skip
+
+
+def shifted_result(
+    found: Estimation,
+    events: Events,
+    options: Options,
+    class_weights: ClassWeights,
+    sizes: tuple[float, float],
+    source: Later | None = None,
+    classes: tuple[Any, ...] | None = None,
+    assumption: LabelShiftCheck | None = None,
+    samples: Samples | None = None,
+) -> CalibrationErrorResult:
+    """The error without labels."""
+    return CalibrationErrorResult(
+        n_source=sizes[0],
+        n_target=sizes[1],
+        class_weights=class_weights,
+        source=source,  # type: ignore[arg-type]
+        assumption=assumption,
+        samples=samples,
+        classes=classes,
+        **_averaged(found, events, options, sizes[0], class_weights, assumption, sizes[1]),
+    )
+
+
+def _averaged(
+    found: Estimation,
+    events: Events,
+    options: Options,
+    n: float,
+    class_weights: ClassWeights | None = None,
+    assumption: LabelShiftCheck | None = None,
+    m: float | None = None,
+) -> dict[str, Any]:
+    """The mean over the events not left out, and what was asked."""
+    classwise = events.kind == "classwise"
+    kept = found.values[~np.isnan(found.values)]
+    each = n / len(kept) if classwise else np.inf
+    notes, trusted = objections(class_weights, assumption, found.thin, found.lonely, each, m)
+    if found.law is not None and np.all(found.law.standard_error == 0):
+        notes = (*notes, f"no row is off at all: errors below about {3 / n:.2g} cannot be seen")
+    return {
+        "estimate": float(kept.mean()),
+        "per_class": found.values if classwise else None,
+        "kind": events.kind,
+        "norm": options.norm,
+        "estimator": options.estimator,
+        "merged_bins": found.joined,
+        "warnings": notes,
+        "trusted": trusted,
+        "law": found.law,
+        "class_law": found.event_laws if classwise else None,
+        "moves": found.moves,
+        "settings": options.settings,
+    }
+
+
+def added_variances(found: np.ndarray, events: Events, w: np.ndarray) -> dict[str, Any]:
+    """Variances of each event and of their mean, as if the events were independent."""
+    classwise = events.kind == "classwise"
+    if classwise:
+        found = np.where(np.isnan(w), np.nan, found)
+    kept = int((~np.isnan(found[0])).sum())
+    means = [float(np.nansum(values)) / kept**2 for values in found]
+    shifted = len(found) == 2
+    return {
+        "kind": events.kind,
+        "variance": means[0],
+        "per_class": found[0] if classwise else None,
+        "corrected": means[1] if shifted else None,
+        "corrected_per_class": found[1] if shifted and classwise else None,
+    }

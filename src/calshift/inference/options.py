@@ -1,0 +1,93 @@
+"""What may be asked of an estimate, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from calshift._core.validate import is_number
+from calshift.errors import InvalidInput
+from calshift.estimators.smoothing_kernels import log_kernel
+
+ESTIMATORS = ("debiased", "plugin", "paper")
+INTERVALS = ("influence", "bootstrap", None)
+PAPER_BINS = 15
+CANONICAL_KERNEL = "triweight"  # benchmarks/canonical.py
+LARGEST_NORM = 100.0  # beyond it |d|^p leaves the range of a float
+BANDWIDTHS = (1e-9, 1e9)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Kind, norm, estimator and the smoothing: bins, or a kernel with its bandwidth."""
+
+    kind: str
+    norm: float
+    estimator: str
+    bins: Any
+    binning: str
+    kernel: str | None
+    bandwidth: float | str
+    interval: str | None = None
+    stratified: bool = False
+
+    def __post_init__(self) -> None:
+        if self.estimator not in ESTIMATORS:
+            msg = f"estimator must be one of {', '.join(ESTIMATORS)}; got {self.estimator!r}"
+            raise InvalidInput(msg)
+        if self.interval not in INTERVALS:
+            shown = ", ".join(map(repr, INTERVALS))
+            msg = f"interval must be one of {shown}; got {self.interval!r}"
+            raise InvalidInput(msg)
+        if not isinstance(self.stratified, bool):
+            msg = f"stratified must be True or False; got {self.stratified!r}"
+            raise InvalidInput(msg)
+        if not is_number(self.norm) or not 1 <= self.norm <= LARGEST_NORM:
+            msg = f"norm must be a number p from 1 to {LARGEST_NORM:g}; got {self.norm!r}"
+            raise InvalidInput(msg)
+        object.__setattr__(self, "norm", float(self.norm))
+        if self.kind == "canonical" and self.kernel is None:
+            object.__setattr__(self, "kernel", CANONICAL_KERNEL)
+        self._check_bandwidth()
+        if self.kernel is not None:
+            self._check_kernel()
+        elif self.estimator == "paper" and _is_auto(self.bins):
+            object.__setattr__(self, "bins", PAPER_BINS)
+
+    @property
+    def settings(self) -> tuple[tuple[str, Any], ...]:
+        """What smooths and what the interval is, in plain values, to ask the same again."""
+        smoothing = {"bins": _plain_bins(self.bins), "binning": self.binning}
+        if self.kernel is not None:
+            smoothing = {"kernel": self.kernel, "bandwidth": self.bandwidth}
+        asked = {**smoothing, "interval": self.interval, "stratified": self.stratified}
+        return tuple(asked.items())
+
+    def _check_bandwidth(self) -> None:
+        if _is_auto(self.bandwidth):
+            return
+        low, high = BANDWIDTHS
+        if not (is_number(self.bandwidth) and low <= float(self.bandwidth) <= high):
+            msg = f'bandwidth must be "auto" or from {low:g} to {high:g}; got {self.bandwidth!r}'
+            raise InvalidInput(msg)
+        if self.kernel is None:
+            msg = f"bandwidth={self.bandwidth!r} needs a kernel; bins have none"
+            raise InvalidInput(msg)
+
+    def _check_kernel(self) -> None:
+        assert self.kernel is not None
+        log_kernel(self.kernel)
+        if not _is_auto(self.bins):
+            msg = f"bins={self.bins!r} and a kernel exclude each other (canonical has a kernel)"
+            raise InvalidInput(msg)
+
+
+def _plain_bins(bins: Any) -> Any:
+    """A word, a number, or edges as lists."""
+    if isinstance(bins, str) or is_number(bins):
+        return bins if isinstance(bins, str) else int(bins)
+    return [float(part) if is_number(part) else [float(edge) for edge in part] for part in bins]
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"

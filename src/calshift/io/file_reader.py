@@ -1,0 +1,141 @@
+"""Files as batches of checked predictions, the same ones each time they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from calshift._core.predictions import Predictions, named_predictions
+from calshift._core.validate import checked_classes
+from calshift.errors import InvalidInput, NoRows
+from calshift.io.decode import labels_of
+from calshift.io.file_set import Parts, in_order, matched
+from calshift.io.labels import LabelCodes, label_codes
+from calshift.io.prediction_file import Rows, both_named, named
+
+CELLS = 2**22  # probabilities in a batch
+LEAST_ROWS, MOST_ROWS = 2**10, 2**19
+IN_PYTHON = {
+    "--columns": "columns=", "--label": "label=", "pass --logits": "pass logits=True",
+}  # fmt: skip
+
+
+def rows_for(K: int) -> int:
+    """Rows of a batch with so many classes."""
+    return int(np.clip(CELLS // max(K, 1), LEAST_ROWS, MOST_ROWS))
+
+
+class FileReader:
+    """Rows of files; ``classes`` names them where the files do not, or puts them in order."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        classes: tuple[Any, ...] | None = None,
+        batch_rows: int | None = None,
+    ) -> None:
+        alone = parts.files[0].one_column  # its name is that of the second class
+        ordered = classes is not None and not alone
+        self.parts = in_order(parts, tuple(map(str, classes or ()))) if ordered else parts
+        self.given = classes
+        self.batch_rows = batch_rows
+
+    @property
+    def classes(self) -> tuple[Any, ...] | None:
+        """The classes' names, where files or the user tell them."""
+        return both_named(self.given or self.parts.classes, self.parts.files[0].one_column)
+
+    @property
+    def mark(self) -> str:
+        """By which the same files, read in the same batches, are recognised."""
+        return f"{self.parts.mark} {self.rows} {self.given}"
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Of a row: (K,), or () of a score."""
+        with in_python():
+            for file in self.parts.files:
+                for batch in file.form.batches(file.columns.probabilities, [], 1):
+                    return file.probabilities_of(batch, 0).shape[1:]
+        msg = f"{self.parts.path} has columns but no row"
+        raise NoRows(msg)
+
+    @property
+    def rows(self) -> int:
+        """Of a batch."""
+        return self.batch_rows or rows_for(self.n_classes)
+
+    @property
+    def n_classes(self) -> int:
+        """K, from the first row."""
+        return self.shape[0] if self.shape else 2
+
+    def check_names(self) -> None:
+        """There is a name for every class, and no two are the same."""
+        with named(self.parts.files[0].path):
+            checked_classes(self.classes, self.n_classes)
+
+    @cached_property
+    def codes(self) -> LabelCodes | None:
+        """How labels are read, from all that there are."""
+        if self.parts.columns.label is None:
+            return None
+        classes = None if self.classes is None else tuple(map(str, self.classes))
+        return label_codes(self.parts.files, classes, self.n_classes)
+
+    def batches(self, skip: int) -> Iterator[Predictions]:
+        """Checked batches, without the first ``skip``; whole files are skipped unread."""
+        with in_python():
+            self.check_names()
+            for number, file in enumerate(self.parts.files):
+                self.parts.check_unchanged(number)
+                made = None if file.count is None else ceil(file.count / self.rows)
+                if made is not None and made <= skip:
+                    skip -= made
+                    continue
+                first = 0 if made is None else skip
+                skip -= first
+                for rows in file.batches(self.rows, first * self.rows, self.codes or labels_of):
+                    if not skip:
+                        yield self._checked(rows, number)
+                    skip = max(skip - 1, 0)
+
+    def _checked(self, rows: Rows, number: int) -> Predictions:
+        file, shape = self.parts.files[number], rows.p.shape[1:]
+        path = str(file.path)
+        if shape != self.shape:
+            here, there = (f"{one[0]} numbers" if one else "one" for one in (shape, self.shape))
+            where = f"row {rows.start} has {here}"
+            msg = f"{path} must have {there} in each row, as the first row has; {where}"
+            raise InvalidInput(msg)
+        with named(path, file.columns):
+            read = named_predictions(rows.p, rows.y, None, path, path, rows.start)
+        return Predictions.trusted(read.p, read.y, self.classes)
+
+
+def in_one_order(before: FileReader, after: FileReader) -> tuple[FileReader, FileReader]:
+    """Both with the classes in the order of the first, matched by name; names serve both."""
+    with in_python():
+        parts = matched(before.parts, after.parts)
+        if parts is not after.parts or (after.given is None and before.given is not None):
+            after = FileReader(parts, before.given, after.batch_rows)
+    if before.classes is None and after.classes is not None:
+        before = FileReader(before.parts, after.classes, before.batch_rows)
+    return before, after
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    """Complaints that speak of options of the command line, in the words of Python."""
+    try:
+        yield
+    except InvalidInput as problem:
+        message = str(problem)
+        for typed, passed in IN_PYTHON.items():
+            message = message.replace(typed, passed)
+        raise type(problem)(message) from problem

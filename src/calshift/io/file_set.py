@@ -1,0 +1,221 @@
+"""Paths, patterns and folders to files of predictions that are read as one."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, TypeVar
+
+from calshift.errors import InvalidInput
+from calshift.io.columns import Asked, Columns, listed
+from calshift.io.formats import FORMATS, ending_of
+from calshift.io.formats.base import check_file
+from calshift.io.prediction_file import PredictionFile, open_predictions
+
+HIDDEN = ("_", ".")  # what other programs write beside the data
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Files of the same columns and classes, in their order; ``path`` is what the user wrote."""
+
+    path: str
+    files: tuple[PredictionFile, ...]
+    states: tuple[tuple[int, int], ...]  # bytes and time of change of each, when it was opened
+    asked: tuple[str, ...] = ()  # folders, patterns and paths
+
+    @property
+    def classes(self) -> tuple[str, ...] | None:
+        """The classes' names, where the files tell them."""
+        return self.files[0].classes
+
+    @property
+    def columns(self) -> Columns:
+        """The columns that are read in every file."""
+        return self.files[0].columns
+
+    @property
+    def mark(self) -> str:
+        """By which the same files are recognised."""
+        told = [
+            (str(file.path.resolve()), state, file.columns, file.order, file.logits)
+            for file, state in zip(self.files, self.states, strict=True)
+        ]
+        return hashlib.sha256(repr(told).encode()).hexdigest()
+
+    def ordered(self, order: tuple[int, ...]) -> Parts:
+        """The classes in another order than they are read now."""
+        return replace(self, files=tuple(file.ordered(order) for file in self.files))
+
+    def would_hold(self, path: Path) -> bool:
+        """Whether a file of that name is found when the same is opened again."""
+        place = os.path.realpath(path)
+        wanted = (os.path.realpath(one) for one in self.asked)
+        return any(
+            place.startswith(os.path.join(one, "")) if os.path.isdir(one) else fnmatch(place, one)
+            for one in wanted
+        )
+
+    def check_unchanged(self, number: int) -> None:
+        """A file that changes between two passes would be counted half before, half after."""
+        path = self.files[number].path
+        check_file(path)
+        if _state(path) != self.states[number]:
+            msg = f"{path} changed while it was read"
+            raise InvalidInput(msg)
+
+
+Named = TypeVar("Named", PredictionFile, Parts)
+
+
+def open_parts(data: Any, role: str, asked: Asked) -> Parts:
+    """The files of a role behind a path, a pattern, a folder, or a list of these."""
+    paths = paths_of(data)
+    first = open_predictions(paths[0], role, asked)
+    if len(paths) > 1 and first.path.suffix.lower() == ".npy" and first.columns.label:
+        msg = f"{first.path}: labels of several npy files have no place: use npz"
+        raise InvalidInput(msg)
+    others = (_like(first, open_predictions(path, role, asked)) for path in paths[1:])
+    files = (first, *others)
+    states = tuple(_state(file.path) for file in files)
+    asked_for = data if isinstance(data, list | tuple) else [data]
+    return Parts(_written(data), files, states, tuple(map(str, asked_for)))
+
+
+def paths_of(data: Any) -> list[Path]:
+    """The files behind a path, a pattern, a folder, or a list of these, each once.
+
+    Sorted but for a list.
+    """
+    if isinstance(data, list | tuple):
+        if not data:
+            msg = "data must name at least one file; the list is empty"
+            raise InvalidInput(msg)
+        return _once([path for one in data for path in paths_of(one)])
+    path = Path(data)
+    if os.path.isdir(path):
+        return _in_folder(path)
+    if os.path.exists(path) or not glob.has_magic(str(data)):
+        return [path]
+    return _fitting(str(data))
+
+
+def _fitting(pattern: str) -> list[Path]:
+    """Files that fit a pattern, and those in folders that do."""
+    hidden = re.compile(rf"(^|[/\\])[{''.join(HIDDEN)}]")
+    start = len(_plain_start(pattern))  # what is written out may begin as it likes
+    names = [name for name in sorted(glob.glob(pattern, recursive=True)) if name]
+    shown = [Path(name) for name in names if not hidden.search(name[start:])]
+    below = [(one, [one] if one.is_file() else _below(one)) for one in shown]
+    files = _once([file for _, inside in below for file in inside])
+    known = [file for file in files if ending_of(file) in FORMATS]
+    if not files:
+        msg = f"{pattern}: no file fits this pattern; check the path"
+        raise InvalidInput(msg)
+    return known or files
+
+
+def _plain_start(pattern: str) -> str:
+    """The folders of a pattern before its first star."""
+    parts = re.split(r"(?<=[/\\])", pattern)
+    plain = list(takewhile(lambda part: not glob.has_magic(part), parts))
+    return "".join(plain)
+
+
+def _once(paths: list[Path]) -> list[Path]:
+    return list({os.path.abspath(path): path for path in reversed(paths)}.values())[::-1]
+
+
+def bytes_of(data: Any) -> int:
+    """The size of all files together."""
+    return sum(path.stat().st_size for path in paths_of(data) if os.path.exists(path))
+
+
+def in_order(files: Named, classes: tuple[Any, ...]) -> Named:
+    """Files that name their classes, with these in the order given."""
+    if files.classes is None or files.classes == classes:
+        return files
+    if set(files.classes) != set(classes) or len(files.classes) != len(classes):
+        there = listed(files.classes)
+        msg = f"{files.path} must have the classes {listed(classes)}; it has {there}"
+        raise InvalidInput(msg)
+    return files.ordered(tuple(files.classes.index(name) for name in classes))
+
+
+def matched(before: Named, after: Named) -> Named:
+    """The second with its classes in the order of the first, if both name them."""
+    if before.classes is None or after.classes is None:
+        return after
+    missing = [name for name in before.classes if name not in after.classes]
+    new = [name for name in after.classes if name not in before.classes]
+    if missing or new:
+        told = _only(before.path, missing) + _only(after.path, new)
+        msg = (
+            f"{before.path} and {after.path} must have the same classes; {'; '.join(told)}: "
+            "rename columns, or pick them with --columns"
+        )
+        raise InvalidInput(msg)
+    return in_order(after, before.classes)
+
+
+def _like(first: PredictionFile, other: PredictionFile) -> PredictionFile:
+    """Another file read by the columns of the first; both must have them, in whatever order."""
+    columns = first.columns
+    wanted, there = (
+        {*one.columns.probabilities, *filter(None, [one.columns.label])} for one in (first, other)
+    )
+    if wanted != there or first.one_column != other.one_column:
+        told = _only(first.path, sorted(wanted - there)) + _only(other.path, sorted(there - wanted))
+        kinds = "; ".join(told) or f"{columns.probabilities[0]!r} holds lists in one of them only"
+        msg = f"{first.path} and {other.path} must have the same columns; {kinds}"
+        raise InvalidInput(msg)
+    return matched(first, replace(other, columns=columns))
+
+
+def _only(path: str | Path, names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return [f"only {path} has {', '.join(map(repr, names[:5]))}{more}"]
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """All files of known endings, sorted by name."""
+    found = _below(folder)
+    if not found:
+        msg = f"{folder} is a folder without a file to read ({', '.join(FORMATS)})"
+        raise InvalidInput(msg)
+    return found
+
+
+def _below(folder: Path, above: frozenset[str] = frozenset()) -> list[Path]:
+    """The same, perhaps none; links are followed, but for those that lead back up."""
+    here, found = os.path.realpath(folder), []
+    for name in sorted(os.listdir(folder)) if here not in above else []:
+        path = folder / name
+        if name.startswith(HIDDEN):
+            continue
+        if os.path.isdir(path):
+            found += _below(path, above | {here})
+        elif ending_of(path) in FORMATS:  # a link to nothing too: that it is missing is told
+            found.append(path)
+    return found
+
+
+def _written(data: Any) -> str:
+    if not isinstance(data, list | tuple):
+        return str(data)
+    more = f" and {len(data) - 1} more" if len(data) > 1 else ""
+    return f"{data[0]}{more}"
+
+
+def _state(path: Path) -> tuple[int, int]:
+    told = path.stat()
+    return told.st_size, told.st_mtime_ns

@@ -1,0 +1,95 @@
+"""Columns of an arrow schema, and columns with other numbers in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from calshift.errors import InvalidInput
+from calshift.io.formats.base import check_rows
+
+
+class ArrowColumns:
+    """Columns of an arrow schema."""
+
+    classes: tuple[str, ...] | None = None
+    renamed: ClassVar[dict[str, str]] = {}
+
+    def _describe(self, schema: Any) -> None:
+        import pyarrow.types as kinds
+
+        self.names = tuple(schema.names)
+        if len(set(self.names)) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            msg = f"{self.path} has two columns named {twice!r}: rename one"
+            raise InvalidInput(msg)
+        self.lists = tuple(
+            field.name
+            for field in schema
+            if kinds.is_list(field.type)
+            or kinds.is_large_list(field.type)
+            or kinds.is_fixed_size_list(field.type)
+        )
+
+    def rows_of(self, column: str) -> int | None:
+        """Not known before it is read."""
+        return None
+
+    path: Path
+    names: tuple[str, ...]
+    lists: tuple[str, ...]
+
+
+def recut(batches: Iterable[Any], rows: int, first: int = 0) -> Iterator[Any]:
+    """Record batches of exactly so many rows, but for the last; without the first rows."""
+    waiting: list[Any] = []
+    wanted = rows
+    for batch in batches:
+        first, batch = max(first - batch.num_rows, 0), batch.slice(min(first, batch.num_rows))
+        while batch.num_rows:
+            waiting.append(batch.slice(0, wanted))
+            batch, wanted = batch.slice(wanted), wanted - waiting[-1].num_rows
+            if not wanted:
+                yield _joined(waiting)
+                waiting, wanted = [], rows
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(batches: list[Any]) -> Any:
+    import pyarrow as pa
+
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def replaced(table: Any, numbers: dict[str, np.ndarray], path: Path) -> Any:
+    """A table with other numbers in some columns, of the types that were there."""
+    for name, values in numbers.items():
+        check_rows(path, table.num_rows, len(values))
+        place = table.schema.get_field_index(name)
+        field = table.schema.field(place)
+        made = column_of(values, field.type)
+        table = table.set_column(place, field.with_type(made.type), made)
+    return table
+
+
+def column_of(values: np.ndarray, kind: Any) -> Any:
+    """Numbers as a column of a type, or of double where the type would spoil them."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    if values.ndim == 1:
+        return pa.array(values, kind if kind in (pa.float32(), pa.float64()) else pa.float64())
+    inner = kind.value_type if kind.value_type in (pa.float32(), pa.float64()) else pa.float64()
+    n, K = values.shape
+    flat = pa.array(values.ravel(), inner)
+    if kinds.is_fixed_size_list(kind):
+        return pa.FixedSizeListArray.from_arrays(flat, K)
+    if kinds.is_large_list(kind):
+        return pa.LargeListArray.from_arrays(pa.array(np.arange(n + 1) * K, pa.int64()), flat)
+    return pa.ListArray.from_arrays(pa.array(np.arange(n + 1) * K, pa.int32()), flat)

@@ -1,0 +1,95 @@
+"""Binary files through pyarrow: parquet, arrow and feather."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calshift.io.formats._arrow_columns import ArrowColumns, recut, replaced
+from calshift.io.formats.base import BATCH, Batch, readable
+
+BUFFER = 2**20  # bytes read of a column at a time; else whole row groups of it are in memory
+
+
+class Parquet(ArrowColumns):
+    """A parquet file; rows are found by its row groups."""
+
+    def __init__(self, path: Path, role: str, label: str | None) -> None:
+        import pyarrow.parquet as parquet
+
+        self.path = path
+        with parquet.ParquetFile(path) as file:
+            about = file.metadata
+            self.groups = tuple(about.row_group(k).num_rows for k in range(about.num_row_groups))
+            self._describe(file.schema_arrow)
+
+    def rows_of(self, column: str) -> int:
+        return sum(self.groups)
+
+    def batches(
+        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
+    ) -> Iterator[Batch]:
+        import pyarrow.parquet as parquet
+
+        wanted = [*numbers, *others]
+        begin = 0
+        while begin < len(self.groups) and self.groups[begin] <= first:
+            first, begin = first - self.groups[begin], begin + 1
+        groups = list(range(begin, len(self.groups)))
+        settings: dict[str, Any] = {"pre_buffer": False, "buffer_size": BUFFER}
+        with readable(self.path), parquet.ParquetFile(self.path, **settings) as file:
+            read = file.iter_batches(rows, row_groups=groups, columns=wanted)
+            for batch in recut(read, rows, first):
+                yield {name: batch.column(name) for name in wanted}
+
+    def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        with readable(self.path):
+            table = replaced(parquet.read_table(self.path), numbers, self.path)
+        written = pa.BufferOutputStream()
+        parquet.write_table(table, written)
+        return bytes(written.getvalue())
+
+
+class Ipc(ArrowColumns):
+    """An arrow file (also called feather), or an arrow stream."""
+
+    def __init__(self, path: Path, role: str, label: str | None) -> None:
+        self.path = path
+        with self._opened() as reader:
+            self._describe(reader.schema)
+
+    def _opened(self) -> Any:
+        import pyarrow as pa
+
+        try:
+            return pa.ipc.open_file(str(self.path))
+        except pa.ArrowInvalid:
+            return pa.ipc.open_stream(pa.OSFile(str(self.path)))
+
+    def batches(
+        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
+    ) -> Iterator[Batch]:
+        wanted = [*numbers, *others]
+        with readable(self.path), self._opened() as reader:
+            count = getattr(reader, "num_record_batches", None)
+            parts = iter(reader) if count is None else map(reader.get_batch, range(count))
+            for batch in recut((part.select(wanted) for part in parts), rows, first):
+                yield {name: batch.column(name) for name in wanted}
+
+    def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:
+        import pyarrow as pa
+
+        with readable(self.path), self._opened() as reader:
+            stream = not hasattr(reader, "num_record_batches")
+            table = replaced(reader.read_all(), numbers, self.path)
+        out = pa.BufferOutputStream()
+        writer = (pa.ipc.new_stream if stream else pa.ipc.new_file)(out, table.schema)
+        with writer:
+            writer.write_table(table)
+        return bytes(out.getvalue())

@@ -1,0 +1,93 @@
+"""Labels of files as the numbers of their classes, the same in every batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from calshift._core.validate import checked_labels
+from calshift.errors import InvalidInput
+from calshift.io.decode import coded_labels, different_labels
+from calshift.io.prediction_file import PredictionFile
+
+ROWS = 2**19  # of the column of labels at a time
+MOST_LABELS = 1_000_000  # different ones; a column with more holds something else
+
+UNKNOWN = np.iinfo(np.intp).min  # the code of a label that was not there; others are checked
+
+Place = tuple[str, int]  # file and row
+
+
+class LabelCodes:
+    """Reads a column of labels as numbers 0..K-1."""
+
+    def __init__(self, codes: dict[str, int]) -> None:
+        self.codes = codes
+
+    def __call__(self, column: Any, name: str, file: str, start: int) -> np.ndarray:
+        """(rows,) codes; a label that was not there when they were made is an error."""
+        texts, index = different_labels(column, name, file, start)
+        codes = np.array([self.codes.get(text, UNKNOWN) for text in texts], dtype=np.intp)[index]
+        if len(codes) and codes.min() == UNKNOWN:
+            row = int(np.argmin(codes))
+            what = f"label {texts[int(index[row])]!r} in row {start + row}"
+            msg = f"{file}, column {name!r}: {what} was not there before: the file changed"
+            raise InvalidInput(msg)
+        return np.asarray(codes)
+
+
+def label_codes(
+    files: Sequence[PredictionFile], classes: tuple[str, ...] | None, K: int
+) -> LabelCodes:
+    """From all labels there are: a pass over that column alone."""
+    places = _places(files)
+    texts = list(places)
+    label = files[0].columns.label
+    where = {text: f"{places[text][0]}, column {label!r}" for text in texts}
+    if not texts:
+        return LabelCodes({})
+    coded = _coded(texts, classes, where)
+    codes = [
+        checked_labels(coded[k : k + 1], 1, K, classes, where[text], places[text][1])[0]
+        for k, text in enumerate(texts)
+    ]
+    return LabelCodes(dict(zip(texts, map(int, codes), strict=True)))
+
+
+def _coded(texts: list[str], classes: tuple[str, ...] | None, where: dict[str, str]) -> np.ndarray:
+    """By names if all are names, else as whole numbers; a complaint is about one file."""
+    try:
+        found = coded_labels(np.array(texts), classes, where[texts[0]])
+    except InvalidInput:
+        for text in texts:
+            coded_labels(np.array([text]), classes, where[text])
+        raise
+    assert found is not None
+    return found
+
+
+def _places(files: Sequence[PredictionFile]) -> dict[str, Place]:
+    """Every label as it is written, and where it comes first."""
+    found: dict[str, Place] = {}
+    for file in files:
+        label, path, start = str(file.columns.label), str(file.path), 0
+        for batch in file.form.batches([], [label], ROWS):
+            texts, index = different_labels(batch[label], label, path, start)
+            used = np.bincount(index, minlength=len(texts)) > 0
+            for k in np.flatnonzero(used).tolist():
+                if texts[k] not in found:
+                    found[texts[k]] = (path, start + int(np.argmax(index == k)))
+            _check_few(found, path, label)
+            start += len(index)
+    return found
+
+
+def _check_few(found: dict[str, Place], path: str, label: str) -> None:
+    if len(found) > MOST_LABELS:
+        msg = (
+            f"{path}, column {label!r} holds more than {MOST_LABELS:,} different labels: "
+            "does it hold labels?"
+        )
+        raise InvalidInput(msg)

@@ -1,0 +1,253 @@
+"""What all recalibrators share: fit, transform, JSON, and scikit-learn's manners."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from calshift._core.convert import plain
+from calshift._core.predictions import Predictions, as_predictions
+from calshift._core.validate import check_same_names
+from calshift.engines.base import rows_in_memory
+from calshift.engines.open import as_source, rows_of_pair
+from calshift.errors import InvalidInput
+from calshift.recalibration.serialization import Check, class_names
+from calshift.results import ClassWeights
+
+FORMAT, VERSION = "calshift recalibrator", 1
+Self = TypeVar("Self", bound="Recalibrator")
+
+
+class Recalibrator:
+    """Mends probabilities: `fit` on a labelled source, with or without a target, then `transform`.
+
+    A subclass says in `_learn` what it learns, by the names of `_learned`, and in `_mend` what it
+    does to a matrix of probabilities. What is learned is plain numbers and arrays of them, so that
+    `to_dict` can be written as JSON; `_learned` has the check by which each of them is read again.
+
+    Parameters
+    ----------
+    weights : class weights for `fit`, where it is not given any
+
+    Attributes
+    ----------
+    keeps_ranking : whether the order of the classes within a row always stays, and with it accuracy
+    n_classes_, classes_ : how many classes it was fitted to, and their names or None
+    """
+
+    weights: Any
+    keeps_ranking: ClassVar[bool] = False
+    _learned: ClassVar[dict[str, Check]] = {}
+
+    def __init__(self, weights: Any = None) -> None:
+        self.weights = weights
+
+    def _learn(
+        self, source: Predictions, target: Predictions | None, weights: Any
+    ) -> dict[str, Any]:
+        """Values of the names in `_learned`."""
+        raise NotImplementedError
+
+    def _mend(self, p: np.ndarray) -> np.ndarray:
+        """(n, K) -> (n, K)."""
+        raise NotImplementedError
+
+    def _fresh(self: Self) -> Self:
+        """The same, not fitted."""
+        return type(self)(**self.get_params(deep=False))
+
+    def fit(
+        self: Self,
+        p_source: Any,
+        y_source: Any = None,
+        p_target: Any = None,
+        *,
+        weights: Any = None,
+    ) -> Self:
+        """Fit to labelled source rows, for the target's mix where it is given or known.
+
+        Parameters
+        ----------
+        p_source, y_source : predictions and labels of the source, or a `Predictions` alone
+        p_target : predictions of the target, without labels
+        weights : class weights, a method's name, a vector or a ClassWeights; in the place of the
+            constructor's. A name needs ``p_target``; None with a ``p_target`` estimates them.
+        """
+        if p_target is None:
+            source, target = rows_in_memory(as_source(p_source, y_source), "fit"), None
+        else:
+            source, target = rows_of_pair(p_source, y_source, p_target)
+        asked = getattr(self, "weights", None) if weights is None else weights
+        if target is None and isinstance(asked, str):
+            msg = f"weights={asked!r} needs a p_target, from which it estimates them"
+            raise InvalidInput(msg)
+        learned = self._learn(source, target, asked)
+        self.__dict__.update({name: learned[name] for name in self._learned})
+        self.n_classes_, self.classes_ = source.n_classes, source.classes
+        return self
+
+    def transform(self, p: Any) -> Any:
+        """Mended probabilities, each row by itself; a `Predictions` comes back as one."""
+        given = as_predictions(p, labelled=False)
+        self._check_classes(given)
+        # one layout, so that a row's sums do not depend on how the others lie in memory
+        rows = np.array(given.matrix, dtype=float, order="C")
+        mended = self._mend(rows / rows.sum(axis=1, keepdims=True))
+        mended = mended[:, 1] if given.p.ndim == 1 else mended
+        mended = mended.astype(given.p.dtype, copy=False)
+        return given.mended(mended) if isinstance(p, Predictions) else mended
+
+    def fit_transform(
+        self,
+        p_source: Any,
+        y_source: Any = None,
+        p_target: Any = None,
+        *,
+        weights: Any = None,
+    ) -> Any:
+        """`fit`, then `transform` of the source, as pipelines ask for."""
+        return self.fit(p_source, y_source, p_target, weights=weights).transform(p_source)
+
+    def _check_classes(self, given: Predictions) -> None:
+        if not self.__sklearn_is_fitted__():
+            msg = f"{type(self).__name__} is not fitted: call fit first"
+            raise InvalidInput(msg)
+        if given.n_classes != self.n_classes_:
+            msg = f"p must have {self.n_classes_} classes, as at fit; it has {given.n_classes}"
+            raise InvalidInput(msg)
+        names = [
+            None if of is None else tuple(map(str, of)) for of in (self.classes_, given.classes)
+        ]
+        check_same_names(names[0], names[1], ("the recalibrator", "p"))
+
+    # JSON -----------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in plain values that JSON can hold; `from_dict` reads it."""
+        if not self.__sklearn_is_fitted__():
+            msg = f"{type(self).__name__} is not fitted: there is nothing to save"
+            raise InvalidInput(msg)
+        names = None if self.classes_ is None else [str(name) for name in self.classes_]
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": type(self).__name__,
+            "n_classes": self.n_classes_,
+            "classes": names,
+            "parameters": self._plain_parameters(),
+            "learned": {name: plain_value(getattr(self, name)) for name in self._learned},
+        }
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        return {name: plain_value(value) for name, value in self.get_params(deep=False).items()}
+
+    @classmethod
+    def from_dict(cls: type[Self], saved: Any) -> Self:
+        """The recalibrator that `to_dict` described; on `Recalibrator` of any kind."""
+        kinds = {kind.__name__: kind for kind in Recalibrator.__subclasses__()}
+        if not isinstance(saved, dict) or saved.get("format") != FORMAT:
+            msg = f"saved must be what to_dict gave, with format {FORMAT!r}"
+            raise InvalidInput(msg)
+        name, version = saved.get("name"), saved.get("version")
+        if version is True or version != VERSION or not (isinstance(name, str) and name in kinds):
+            msg = (
+                f"saved is version {version!r} of {name!r}; this calshift reads version {VERSION} "
+                f"of {', '.join(sorted(kinds))}"
+            )
+            raise InvalidInput(msg)
+        kind: Any = kinds[name]
+        if not issubclass(kind, cls):
+            msg = f"saved is a {name}, not a {cls.__name__}: use Recalibrator.from_dict"
+            raise InvalidInput(msg)
+        restored: Self = kind._restored(saved)
+        return restored
+
+    @classmethod
+    def _restored(cls: type[Self], saved: dict[str, Any]) -> Self:
+        K, learned = saved.get("n_classes"), saved.get("learned")
+        whole = {"n_classes", "classes", "parameters", "learned"} <= set(saved)
+        if not (whole and type(K) is int and K >= 2 and isinstance(learned, dict)):
+            msg = "saved is not whole: it must hold n_classes, classes, parameters and learned"
+            raise InvalidInput(msg)
+        if set(learned) != set(cls._learned):
+            msg = f"saved must hold {', '.join(cls._learned)} of a {cls.__name__}"
+            raise InvalidInput(msg)
+        made = cls(**cls._parameters_from(saved))
+        for name, check in cls._learned.items():
+            try:
+                setattr(made, name, check(learned[name], K))
+            except ValueError as problem:
+                about = f": {problem}" if isinstance(problem, InvalidInput) else ""
+                msg = f"saved holds no {name} of a {cls.__name__} of {K} classes{about}"
+                raise InvalidInput(msg) from None
+        made.n_classes_, made.classes_ = K, class_names(saved["classes"], K)
+        return made
+
+    @classmethod
+    def _parameters_from(cls, saved: dict[str, Any]) -> dict[str, Any]:
+        given, known = saved["parameters"], inspect.signature(cls).parameters
+        if not isinstance(given, dict) or set(given) - set(known):
+            msg = f"saved must hold the parameters of {cls.__name__}: {', '.join(known) or 'none'}"
+            raise InvalidInput(msg)
+        weights = given.get("weights")
+        if isinstance(weights, list):  # JSON has no NaN, which a class unseen has for a weight
+            given = {**given, "weights": [np.nan if w is None else w for w in weights]}
+        return given
+
+    # scikit-learn ---------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's parameters."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self: Self, **parameters: Any) -> Self:
+        """Set some of the constructor's parameters."""
+        known = self.get_params(deep=False)
+        for name, value in parameters.items():
+            if name not in known:
+                msg = f"{type(self).__name__} has no parameter {name!r}; it has {sorted(known)}"
+                raise InvalidInput(msg)
+            setattr(self, name, value)
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other) or not isinstance(other, Recalibrator):
+            return NotImplemented
+        fitted = self.__sklearn_is_fitted__(), other.__sklearn_is_fitted__()
+        if fitted == (True, True):
+            return self.to_dict() == other.to_dict()
+        return fitted == (False, False) and self._plain_parameters() == other._plain_parameters()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_classes_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags  # only if asked
+
+        return Tags(
+            estimator_type="transformer",
+            target_tags=TargetTags(required=True),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(positive_only=True),
+        )
+
+    def __repr__(self) -> str:
+        shown = [f"{k}={v!r}" for k, v in self.get_params().items() if v is not None]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def plain_value(value: Any) -> Any:
+    """Numbers, lists and texts in the place of arrays, class weights and recalibrators."""
+    if isinstance(value, Recalibrator):
+        return value.to_dict()
+    if isinstance(value, ClassWeights):
+        return plain(value.values)
+    if isinstance(value, list | tuple):
+        return [plain_value(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return plain(np.asarray(value)) if hasattr(value, "__array__") else value

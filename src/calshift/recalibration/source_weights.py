@@ -1,0 +1,104 @@
+"""The source as the target's mix would have it, and scalings fitted to it.
+
+docs/mathematics.md section 11.
+"""
+
+from __future__ import annotations
+
+import warnings as python_warnings
+from typing import Any
+
+import numpy as np
+
+from calshift._core.convert import to_numpy
+from calshift._core.predictions import Predictions
+from calshift.engines import Arrays, Blocks
+from calshift.errors import InvalidInput, UnreliableWeights
+from calshift.results import ClassWeights
+from calshift.scaling import LEAST_PROBABILITY, Scaling, fit_scaling
+from calshift.weights import DEFAULT, class_weights_of, given_weights
+
+HALF_A_ROW = 0.5  # what a class counts as that the source lacks
+SLOPES = (0.01, 100.0)  # 1 / temperature; a model that is wrong on purpose is not turned round
+
+
+def asked_weights(
+    weights: Any,
+    source: Predictions,
+    target: Predictions | None,
+    default: str = DEFAULT,
+    *,
+    depth: int = 4,
+) -> ClassWeights | None:
+    """The class weights meant: given, estimated, or None where nothing tells them.
+
+    ``depth`` leads from here to whoever called `fit`, whom the warnings address.
+    """
+    if weights is None and target is None:
+        return None
+    if target is None:
+        return given_weights(weights, source.class_counts, None, source.classes)
+    asked = default if weights is None else weights
+    found = class_weights_of(asked, Arrays(source), Arrays(target))
+    for note in found.warnings:
+        python_warnings.warn(note, UnreliableWeights, stacklevel=depth)
+    return found
+
+
+def filled(weights: ClassWeights, asked: Any = None) -> np.ndarray:
+    """(K,) weights; a class that the source lacks has the one asked for, if there is one.
+
+    Else it has the mean one of the target, in logarithms, and so departs from the model's
+    probability as the target's classes do on average.
+    """
+    w, q = np.array(weights.values, dtype=float), weights.prior_target
+    known = w > 0  # NaN is not
+    if not (asked is None or isinstance(asked, str | ClassWeights)):
+        w = np.where(np.isnan(w), to_numpy(asked, "weights")[0].astype(float), w)
+    if np.isnan(w).any():
+        mean = np.average(np.log(w[known]), weights=np.maximum(q[known], 1e-12))
+        w[np.isnan(w)] = np.exp(mean)
+    return w
+
+
+def weighted(source: Predictions, weights: ClassWeights | None) -> Predictions:
+    """The source with rows counted by the weight of their class, in all what they are worth.
+
+    That is (sum w)^2 / sum w^2 rows, so that a prior sees how little many unequal rows say.
+    """
+    if weights is None:
+        return source
+    w = np.nan_to_num(weights.values)[source.labels] * source.frequency
+    if not w.any():
+        msg = "weights must leave at least one source row a weight above 0"
+        raise InvalidInput(msg)
+    square = float(w @ (w / np.maximum(source.frequency, 1e-300)))
+    return source.counted(w * (w.sum() / square))
+
+
+def for_target(source: Predictions, target: Predictions | None, weights: Any) -> Predictions:
+    """The source with rows counted by the weights meant; as it is, where nothing tells them."""
+    return weighted(source, asked_weights(weights, source, target, depth=5))
+
+
+def counted_classes(source: Predictions) -> np.ndarray:
+    """(K,) rows of each class, half a one where there is none."""
+    return np.asarray(np.maximum(source.class_counts, HALF_A_ROW))
+
+
+def fitted_to(kind: str, source: Predictions) -> Scaling:
+    """The calibrator of all classes, also of those that the source lacks."""
+    return fit_scaling(
+        kind, Blocks(Arrays(source)), counted_classes(source), least_probability(source)
+    )
+
+
+def least_probability(*samples: Predictions) -> float:
+    """What an exact 0 counts as in a fit: the smallest probability that is none."""
+    least = [np.min(s.matrix, where=s.matrix > 0, initial=LEAST_PROBABILITY) for s in samples]
+    return max(float(min(least)), float(np.finfo(float).tiny))
+
+
+def fitted_slope(source: Predictions) -> float:
+    """1 / T of largest likelihood."""
+    return float(np.clip(fitted_to("ts", source).slope[0], *SLOPES))

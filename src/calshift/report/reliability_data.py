@@ -1,0 +1,65 @@
+"""Which reliability curves a report draws, as plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calshift._core.convert import plain
+from calshift.binning.events import binned_events
+from calshift.engines import Arrays
+from calshift.inference.reliability import curves_of
+from calshift.results import CalibrationErrorResult, ReliabilityCurve
+from calshift.weights.influence import Weighting
+
+CLASSES_DRAWN = 6  # those with the largest errors
+
+
+def reliability_dicts(result: CalibrationErrorResult, level: float) -> list[dict[str, Any]]:
+    """Reliability of source and target: of the predicted class, and of the worst classes."""
+    samples, weights = result.samples, result.class_weights
+    if samples is None or samples.source is None or samples.target is None or weights is None:
+        return []
+    source, target = Arrays(samples.source), Arrays(samples.target)
+    wanted = _wanted(result)
+    seen = weights.values * 0 + 1
+    sizes = (source.facts.size, target.facts.size)
+    before = curves_of(source, None, wanted, Weighting.of(seen, None, sizes), "auto")
+    weighting = Weighting.of(weights.values, weights.influence, sizes)
+    after = curves_of(source, target, wanted, weighting, "auto")
+    return [
+        {
+            "of": _curve_name(result, one),
+            "source": _curve_dict(one, level),
+            "target": _curve_dict(two, level),
+        }
+        for one, two in zip(before, after, strict=True)
+    ]
+
+
+def _wanted(result: CalibrationErrorResult) -> list[tuple[Any, int | None]]:
+    assert result.samples is not None
+    assert result.samples.source is not None
+    source = Arrays(result.samples.source).facts
+    if result.kind == "binary" or source.one_column:
+        return [(binned_events("binary", source), None)]
+    wanted: list[tuple[Any, int | None]] = [(binned_events("top-label", source), None)]
+    if result.per_class is not None:
+        worst = np.argsort(-np.nan_to_num(result.per_class, nan=-np.inf), kind="stable")
+        shown = [c for c in worst[:CLASSES_DRAWN] if not np.isnan(result.per_class[c])]
+        classes = binned_events("classwise", source)
+        wanted += [(classes, int(c)) for c in shown]
+    return wanted
+
+
+def _curve_name(result: CalibrationErrorResult, curve: ReliabilityCurve) -> str:
+    if curve.label is not None:
+        return str(curve.label if result.classes is None else result.classes[curve.label])
+    return "the predicted class" if curve.kind == "top-label" else "class 1"
+
+
+def _curve_dict(curve: ReliabilityCurve, level: float) -> dict[str, Any]:
+    low, high = curve.band(level)
+    shown = {"score": curve.score, "frequency": curve.frequency, "mass": curve.mass}
+    return {name: plain(values) for name, values in {**shown, "low": low, "high": high}.items()}

@@ -1,0 +1,191 @@
+"""The answer to "how miscalibrated is it?"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calshift._core.convert import plain
+from calshift._core.frozen import Frozen
+from calshift._core.validate import checked_level
+from calshift.errors import InvalidInput
+from calshift.results._table import error_table
+
+if TYPE_CHECKING:
+    from calshift.results._lazy import Samples
+    from calshift.results.class_weights import ClassWeights
+    from calshift.results.intervals import Law, RowMoves
+    from calshift.results.label_shift_check import LabelShiftCheck
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationErrorResult(Frozen):
+    """A calibration error.
+
+    Attributes
+    ----------
+    estimate : CE_p^p, the p-th power; a debiased one keeps its sign, so that averages stay unbiased
+    per_class : (K,) the same for each class under "classwise" (NaN: unseen in the source), or None
+    class_weights : the weights used, or None for an error with labels
+    source : the labelled error on the source beside a label-free one, or None
+    assumption : the test whether only the mix of classes changed, or None if it was not asked for
+    warnings : what to know before acting on the number, worst first
+    trusted : False if a warning says that the number may be plainly wrong
+    merged_bins : bins (or knots of the smooth basis) joined to a neighbour for lack of rows
+    law, class_law : what standard errors and intervals are made from, or None
+    moves : by how much each row moved the estimate, for `compare`, or None
+    kind, norm, estimator, n_source, n_target, classes : what was asked, of how much data
+    settings : names and values of what else was asked: bins, binning, kernel, interval, ...
+    samples : the rows, for reliability curves on a report; lost in pickling, or None
+    """
+
+    estimate: float
+    kind: str
+    norm: float
+    estimator: str
+    n_source: float
+    n_target: float | None = None
+    per_class: np.ndarray | None = None
+    class_weights: ClassWeights | None = None
+    source: CalibrationErrorResult | None = None
+    assumption: LabelShiftCheck | None = None
+    warnings: tuple[str, ...] = ()
+    trusted: bool = True
+    merged_bins: int = 0
+    classes: tuple[Any, ...] | None = None
+    law: Law | None = None
+    class_law: Law | None = None
+    moves: RowMoves | None = None
+    settings: tuple[tuple[str, Any], ...] = ()
+    samples: Samples | None = None
+
+    def __getattribute__(self, name: str) -> Any:
+        """``source`` may be a `Later`, worked out when it is first looked at."""
+        value = object.__getattribute__(self, name)
+        if name == "source" and hasattr(value, "answer"):
+            value = value.answer()
+        return value
+
+    @property
+    def root(self) -> float:
+        """CE_p, in units of probability: the p-th root of the estimate, 0 where it is negative."""
+        return float(max(self.estimate, 0.0) ** (1 / self.norm))
+
+    @property
+    def standard_error(self) -> float:
+        """Of the estimate."""
+        return float(self._law().standard_error)
+
+    @property
+    def interval_of(self) -> str:
+        """What the interval is an interval of."""
+        if self.estimator == "paper":
+            return "the expected value of the paper's estimate, bias included, not the error itself"
+        return "the calibration error"
+
+    def confidence_interval(
+        self, level: float = 0.95, *, root: bool = False
+    ) -> tuple[float, float]:
+        """Lower and upper end for CE_p^p, or with ``root`` for CE_p; never below 0."""
+        low, high = map(float, self._law().interval(checked_level(level)))
+        power = 1 / self.norm if root else 1.0
+        largest = float(self._largest)  # in this order a NaN stays one
+        return min(max(low, 0.0), largest) ** power, min(max(high, 0.0), largest) ** power
+
+    def class_intervals(
+        self, level: float = 0.95, *, root: bool = False, simultaneous: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends for each class, (K,); NaN for a class unseen in the source.
+
+        Each holds on its own: of 100 intervals at level .95 about 5 miss. With ``simultaneous``
+        all of them hold together with probability ``level`` (Bonferroni).
+        """
+        checked_level(level)
+        if self.per_class is None or self.class_law is None:
+            msg = 'there are intervals by class for kind="classwise" with an interval only'
+            raise InvalidInput(msg)
+        kept = ~np.isnan(self.per_class)
+        if simultaneous:
+            level = 1 - (1 - level) / kept.sum()
+        ends = np.full((2, len(kept)), np.nan)
+        ends[:, kept] = np.clip(self.class_law.interval(level), 0.0, self._largest)
+        low, high = ends ** (1 / self.norm) if root else ends
+        return low, high
+
+    @property
+    def _largest(self) -> float:
+        """No error is larger: two vectors of probabilities differ by at most 2 in all."""
+        return 2.0 if self.kind == "canonical" else 1.0
+
+    def _law(self) -> Law:
+        if self.law is None:
+            msg = (
+                f"no interval was computed for estimator={self.estimator!r}, norm={self.norm:g}, "
+                f'kind={self.kind!r}: ask for interval="bootstrap", which serves everything, or '
+                '"influence" for norms 1 and 2 of "debiased" and "plugin" on bins'
+            )
+            raise InvalidInput(msg)
+        return self.law
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain numbers, lists and texts, intervals at a level; None in the place of NaN."""
+        return {
+            "estimate": self.estimate,
+            "root": self.root,
+            **self._interval_dict(checked_level(level)),
+            "kind": self.kind,
+            "norm": self.norm,
+            "estimator": self.estimator,
+            "n_source": self.n_source,
+            "n_target": self.n_target,
+            "per_class": plain(self.per_class),
+            "classes": None if self.classes is None else [str(name) for name in self.classes],
+            "class_weights": None if self.class_weights is None else self.class_weights.to_dict(),
+            "source": None if self.source is None else self.source.to_dict(level),
+            "assumption": None if self.assumption is None else self.assumption.to_dict(),
+            "merged_bins": self.merged_bins,
+            "settings": dict(self.settings),
+            "warnings": list(self.warnings),
+            "trusted": self.trusted,
+        }
+
+    def _interval_dict(self, level: float) -> dict[str, Any]:
+        """The interval, of the whole and by class."""
+        if self.law is None:
+            return {"standard_error": None, "interval": None, "class_intervals": None}
+        classes = None
+        if self.class_law is not None:
+            classes = [plain(ends) for ends in self.class_intervals(level)]
+        return {
+            "standard_error": self.standard_error,
+            "interval": {
+                "level": level,
+                "power": list(self.confidence_interval(level)),
+                "root": list(self.confidence_interval(level, root=True)),
+                "of": self.interval_of,
+            },
+            "class_intervals": classes,
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the error, class by class where there are classes, beside the source's."""
+        from calshift.plotting import plot_error  # late: matplotlib only when drawing
+
+        return plot_error(self, ax=ax)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from calshift.report import fragment  # late: only when shown
+
+        return fragment(self)
+
+    def __str__(self) -> str:
+        return error_table(self)
+
+    def __repr__(self) -> str:
+        asked = f"kind={self.kind!r}, norm={self.norm:g}, estimator={self.estimator!r}"
+        return (
+            f"CalibrationErrorResult(estimate={self.estimate:.6g}, root={self.root:.4g}, {asked})"
+        )

@@ -1,0 +1,176 @@
+"""The answer to "has anything but the mix of classes changed?"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calshift._core.convert import plain
+from calshift._core.frozen import Frozen
+from calshift._core.text import noted, printable
+
+CLASSES_SHOWN = 10
+NAMED = 3  # cells that the verdict names
+OUT_OF_LINE = 2.0  # standard errors
+GROUPS = {2: ("low", "high"), 4: ("low", "lower", "higher", "high")}
+
+
+class PredictedClass(NamedTuple):
+    """One line of `LabelShiftCheck.by_class`.
+
+    expected and observed are the shares of target rows predicted as this class, under label shift
+    and in fact; the residual is their difference in standard errors, and cells holds the same by
+    confidence, from low to high (joined cells share one value).
+    """
+
+    name: str
+    expected: float
+    observed: float
+    residual: float
+    cells: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelShiftCheck(Frozen):
+    """A test of label shift: are the target's predictions a mixture of the source's classes?
+
+    Attributes
+    ----------
+    statistic, df : J and its degrees of freedom; 0 degrees mean that nothing could be tested
+    p_value : by the parametric bootstrap; None if nothing could be tested
+    draws : of the bootstrap that were needed
+    level : at which label shift is rejected
+    residuals : (K, G) by predicted class and confidence, from low to high, in standard errors:
+        positive where the target has more rows than any mix of the classes explains. Cells that
+        were joined share a value; NaN where nothing could be tested
+    observed, expected, class_residuals : (K,) the target's shares by predicted class
+    n_source, n_target, classes : of how much data
+    warnings : what to know, worst first
+    """
+
+    statistic: float
+    df: int
+    p_value: float | None
+    draws: int
+    level: float
+    residuals: np.ndarray
+    observed: np.ndarray
+    expected: np.ndarray
+    class_residuals: np.ndarray
+    n_source: float
+    n_target: float
+    classes: tuple[Any, ...] | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def rejected(self) -> bool:
+        """Whether label shift is rejected; never so where nothing could be tested."""
+        return self.p_value is not None and self.p_value <= self.level
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in words."""
+        if self.p_value is None:
+            return (
+                "Nothing could be tested: that only the mix of classes has changed is taken on "
+                "trust."
+            )
+        if self.rejected:
+            return (
+                f"More than the mix of classes has changed (p = {self.p_value:.2g}). No mix of "
+                f"the source's classes explains {self._worst_cells()}: weights and errors that "
+                "rely on label shift cannot be trusted."
+            )
+        return (
+            f"No sign that anything but the mix of classes has changed (p = {self.p_value:.2g}), "
+            "which is no proof: small changes, and changes that leave predicted classes and "
+            "confidences as frequent as before, are not seen."
+        )
+
+    @property
+    def by_class(self) -> tuple[PredictedClass, ...]:
+        """The residuals by predicted class."""
+        columns = self.expected, self.observed, self.class_residuals
+        lines = zip(*(column.tolist() for column in columns), self.residuals.tolist(), strict=True)
+        return tuple(
+            PredictedClass(self._name(c), expected, observed, residual, tuple(cells))
+            for c, (expected, observed, residual, cells) in enumerate(lines)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, lists and texts; None in the place of NaN."""
+        return {
+            "statistic": self.statistic,
+            "df": self.df,
+            "p_value": self.p_value,
+            "draws": self.draws,
+            "level": self.level,
+            "rejected": self.rejected,
+            "verdict": self.verdict,
+            "n_source": self.n_source,
+            "n_target": self.n_target,
+            "residuals": plain(self.residuals),
+            "by_class": [
+                {
+                    "predicted": line.name,
+                    "expected": plain(line.expected),
+                    "observed": plain(line.observed),
+                    "residual": plain(line.residual),
+                }
+                for line in self.by_class
+            ],
+            "classes": None if self.classes is None else [str(name) for name in self.classes],
+            "warnings": list(self.warnings),
+        }
+
+    def __str__(self) -> str:
+        sizes = f"{self.n_source:g} source and {self.n_target:g} target rows"
+        test = f"J = {self.statistic:.1f} on {self.df} degrees of freedom"
+        p = "not tested" if self.p_value is None else f"{test}, p = {self.p_value:.2g}"
+        text = noted((self.verdict,))
+        text[0] = "  " + text[0][2:]
+        head = f"Label shift check: {p} ({sizes})"
+        return "\n".join([head, *text, *self._class_table(), *noted(self.warnings)])
+
+    def __repr__(self) -> str:
+        return (
+            f"LabelShiftCheck(statistic={self.statistic:.4g}, df={self.df}, "
+            f"p_value={self.p_value}, rejected={self.rejected})"
+        )
+
+    def _name(self, c: int) -> str:
+        return str(c if self.classes is None else self.classes[c])
+
+    def _worst_cells(self) -> str:
+        """Cells that are most out of line, in words."""
+        size = np.nan_to_num(np.abs(self.residuals)).ravel()
+        worst = np.argsort(-size, kind="stable")[:NAMED]
+        groups = GROUPS[self.residuals.shape[1]]
+        shown = []
+        for cell in worst[(size[worst] > OUT_OF_LINE) | (np.arange(len(worst)) == 0)]:
+            c, group = divmod(int(cell), len(groups))
+            many = "many" if self.residuals[c, group] > 0 else "few"
+            name = self._name(c)[:20]
+            shown.append(f"so {many} rows predicted as {name} with {groups[group]} confidence")
+        return ", ".join(shown)
+
+    def _class_table(self) -> list[str]:
+        if self.p_value is None:
+            return []
+        lines = [
+            f"{'predicted':>12} {'expected':>9} {'observed':>9} {'residual':>9}   by confidence"
+        ]
+        worst = np.argsort(-np.nan_to_num(np.abs(self.residuals)).max(axis=1), kind="stable")
+        by_class = self.by_class
+        for line in (by_class[c] for c in worst[:CLASSES_SHOWN]):
+            cells = " ".join(_signed(value) for value in line.cells)
+            shares = f"{line.expected:>9.2%} {line.observed:>9.2%} {_signed(line.residual):>9}"
+            lines.append(f"{printable(line.name)[:12]:>12} {shares}   {cells}")
+        hidden = len(worst) - CLASSES_SHOWN
+        return [*lines, f"{'...':>12} {hidden} more classes"] if hidden > 0 else lines
+
+
+def _signed(value: float) -> str:
+    return "    ." if np.isnan(value) else f"{value:>+5.1f}"

@@ -1,0 +1,152 @@
+"""Weights from other moments than a confusion: elsa and kmm.
+
+docs/mathematics.md section 7; paper, section on importance weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calshift._core.frozen import Frozen
+from calshift._core.linalg import RELATIVE_ZERO
+from calshift._core.predictions import Predictions
+from calshift.engines.base import Engine
+from calshift.weights.influence import Solution
+from calshift.weights.moment_matching import Moments, matched, matched_prior, moments_of
+
+LEAST_WEIGHT = 0.1  # in elsa's features, whose moments a smaller one would rule alone
+MOST_ROUNDS = 30
+TOLERANCE = 1e-8
+LEAST_LANDMARKS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Efficient(Frozen):
+    """elsa's features b = p / [ (p . w^2) / rho + (p . w) / (1 - rho) ]; plain p for w = None."""
+
+    seen: np.ndarray
+    weights: np.ndarray | None = None
+    rho: float = 0.5
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        p = np.asarray(batch.matrix[:, self.seen], dtype=float)
+        if self.weights is None:
+            return p
+        noise = (p @ (self.weights**2 / self.rho + self.weights / (1 - self.rho)))[:, None]
+        return np.asarray(np.divide(p, noise, out=np.zeros(p.shape), where=noise > 0))
+
+
+def elsa(source: Engine, target: Engine, class_counts: np.ndarray) -> Solution:
+    """Efficient label shift adaptation: moments whose features are weighted by their own noise.
+
+    The noise depends on the weights, so that they are found in rounds, from those of bbse-soft,
+    with smaller steps where the rounds swing.
+    """
+    n, m = class_counts.sum(), target.total(lambda batch: batch.size)
+    features = Efficient(class_counts > 0, None, float(n / (n + m)))
+    moments = moments_of(features, source, target, class_counts)
+    w, step, last = matched_prior(moments, _sizes(moments)) / moments.prior, 1.0, np.inf
+    for rounds in range(1, MOST_ROUNDS + 1):
+        features = replace(features, weights=np.maximum(w, LEAST_WEIGHT))
+        moments = moments_of(features, source, target, class_counts)
+        change = matched_prior(moments, _sizes(moments)) / moments.prior - w
+        size = float(np.abs(change).max())
+        settled = bool(size < TOLERANCE * max(1.0, w.max()))
+        if settled or rounds == MOST_ROUNDS:
+            break
+        if size > 0.9 * last:
+            step = max(step / 2, 1 / 16)
+        w, last = w + step * change, size
+    found = matched(features, moments, target, features.seen, _sizes(moments))
+    return replace(found, iterations=rounds, converged=settled)
+
+
+def _sizes(moments: Moments) -> np.ndarray:
+    """The unit of each moment; one that is always 0 has any."""
+    largest = moments.size.max() or 1.0
+    return np.asarray(np.where(moments.size > RELATIVE_ZERO * largest, moments.size, largest))
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks(Frozen):
+    """kmm's features psi = K_LL^(-1/2) k_L(x): psi . psi' is a Gaussian kernel on sqrt(p).
+
+    points : (L, K) square roots of probabilities;  width : the kernel is exp(-d^2 / 2 width^2)
+    """
+
+    points: np.ndarray
+    width: float
+    root: np.ndarray
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        near = np.exp(-_distances(np.sqrt(batch.matrix), self.points) / (2 * self.width**2))
+        return np.asarray(near @ self.root)
+
+
+def kmm(source: Engine, target: Engine, class_counts: np.ndarray) -> Solution:
+    """Kernel mean matching of the class-conditional means, through landmarks."""
+    L = max(LEAST_LANDMARKS, 2 * int(np.count_nonzero(class_counts)))
+    features = _landmarks(source.total(lambda batch: Lot.of(batch, L)).points)
+    moments = moments_of(features, source, target, class_counts)
+    return matched(features, moments, target, class_counts > 0)
+
+
+def _landmarks(points: np.ndarray) -> Landmarks:
+    """Median distance as the width; directions that the landmarks hardly show are left out."""
+    d2 = _distances(points, points)
+    apart = d2[np.triu_indices(len(points), 1)]
+    width = float(np.sqrt(np.median(apart))) if len(apart) else 1.0
+    width = width or 1.0
+    value, vector = np.linalg.eigh(np.exp(-d2 / (2 * width**2)))
+    kept = value > 1e-10 * value[-1]
+    return Landmarks(points, width, vector[:, kept] / np.sqrt(value[kept]))
+
+
+def _distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Squared Euclidean distances between rows."""
+    square = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * (a @ b.T)
+    return np.asarray(np.maximum(square, 0.0))
+
+
+@dataclass(frozen=True)
+class Lot:
+    """A random sample of different rows that adds up: those with the smallest hashes.
+
+    The hash does not depend on the order of the classes, so that rows which hold the same values in
+    another order come together or not at all.
+    """
+
+    size: int
+    hashes: np.ndarray
+    points: np.ndarray
+
+    @staticmethod
+    def of(batch: Predictions, size: int) -> Lot:
+        p = np.ascontiguousarray(batch.matrix, dtype=float) + 0.0  # no negative zeros
+        hashes = _mixed(_mixed(p.view(np.uint64)).sum(axis=1))
+        return Lot._drawn(size, hashes, np.sqrt(p))
+
+    @staticmethod
+    def _drawn(size: int, hashes: np.ndarray, points: np.ndarray) -> Lot:
+        last = np.unique(hashes)[:size][-1]
+        among = hashes <= last
+        points, first = np.unique(points[among], axis=0, return_index=True)
+        return Lot(size, hashes[among][first], points)
+
+    def __add__(self, other: Any) -> Lot:
+        if not isinstance(other, Lot):
+            return self if isinstance(other, int) and other == 0 else NotImplemented
+        hashes = np.concatenate([self.hashes, other.hashes])
+        return Lot._drawn(self.size, hashes, np.concatenate([self.points, other.points]))
+
+    __radd__ = __add__
+
+
+def _mixed(bits: np.ndarray) -> np.ndarray:
+    """Scramble 64 bits (the finaliser of splitmix64)."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(bits ^ (bits >> np.uint64(31)))

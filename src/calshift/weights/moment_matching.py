@@ -1,0 +1,184 @@
+"""Class weights that match means of features: mean_i a_i w_{y_i} = mean_j a_j.
+
+The reweighted source has the feature means of the target. docs/mathematics.md section 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from calshift._core.addable import Sums
+from calshift._core.frozen import Frozen
+from calshift._core.linalg import RELATIVE_ZERO, freed_inverse, non_negative
+from calshift._core.predictions import Predictions
+from calshift.engines.base import Engine
+from calshift.weights.influence import Solution, label_influence
+
+TIE = 1e-7  # weight of the pull to the centre among solutions that are equally good
+
+Features = Callable[[Predictions], np.ndarray]  # batch -> (rows, L)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Means of L features, of the source by label and of the target.
+
+    Attributes
+    ----------
+    confusion : C, (L, S) mean_i a_i 1_{y_i}'
+    target : mu, (L,) mean_j a_j
+    size : (L,) root mean square of each feature, over both samples alike
+    prior : pi, (S,) class shares of the source
+    """
+
+    confusion: np.ndarray
+    target: np.ndarray
+    size: np.ndarray
+    prior: np.ndarray
+
+
+def moments_of(
+    features: Features, source: Engine, target: Engine, class_counts: np.ndarray
+) -> Moments:
+    """One pass over each sample."""
+    seen = class_counts > 0
+    prior = class_counts[seen] / class_counts.sum()
+
+    def by_label(batch: Predictions) -> Sums:
+        a = features(batch)
+        square = batch.frequency @ a**2
+        a = a * batch.frequency[:, None]
+        code = batch.codes(seen)
+        order = np.argsort(code, kind="stable")
+        there, start = np.unique(code[order], return_index=True)
+        sums = np.zeros((a.shape[1], len(prior)))
+        sums[:, there] = np.add.reduceat(a[order], start, axis=0).T
+        return Sums((sums, square))
+
+    def overall(batch: Predictions) -> Sums:
+        a, f = features(batch), batch.frequency
+        return Sums((f.sum(), f @ a, f @ a**2))
+
+    n, (confusion, source_square) = class_counts.sum(), source.total(by_label)
+    m, mean, square = target.total(overall)
+    size = np.sqrt(source_square / n + square / m)
+    return Moments(confusion / n, mean / m, size, prior)
+
+
+def scatter_of(features: Features, target: Engine, mean: np.ndarray) -> np.ndarray:
+    """(L, L) covariance of the features of the target."""
+
+    def kernel(batch: Predictions) -> Sums:
+        a = (features(batch) - mean) * np.sqrt(batch.frequency)[:, None]
+        return Sums((batch.size, a.T @ a))
+
+    m, square = target.total(kernel)
+    return np.asarray(square / m)
+
+
+def simplex_least_squares(columns: np.ndarray, mean: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """The q >= 0 with sum 1 that minimises |columns q - mean|; of several the one near the centre.
+
+    With D = columns - mean, q = v / sum v for the v >= 0 that minimises |D v|^2 + (sum v - 1)^2:
+    along a ray v = s q the least value is |D q|^2 / (1 + |D q|^2), which grows with |D q|.
+    """
+    size = np.abs(columns).max() or 1.0
+    columns, mean = columns / size, mean / size
+    ones = np.ones((1, columns.shape[1]))
+    v = non_negative(np.vstack([columns - mean[:, None], ones]), np.append(0 * mean, 1.0))
+    q = v / v.sum()
+    if np.linalg.matrix_rank(np.vstack([columns, ones]), RELATIVE_ZERO) == len(q):
+        return np.asarray(q)
+    among = np.vstack([columns, ones, TIE * np.eye(len(q))])
+    v = non_negative(among, np.concatenate([columns @ q, [1.0], TIE * centre]))
+    return np.asarray(v / v.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class LinearInfluence(Frozen):
+    """Of weights that solve linear moments, perhaps bounded or penalised.
+
+        phi_i = -Q (a_i w_{y_i} - C w) - s (w_{y_i} - 1) - [ (a_i . r) J_{y_i} - its mean ]
+        phi_j =  Q (a_j - mu)
+
+    Attributes
+    ----------
+    features : batch -> a, (rows, L)
+    seen : (K,) bool
+    weights : w, (S,)
+    prior : pi, (S,)
+    confusion, target_mean : C, (L, S) and mu, (L,)
+    inverse : Q, (S, L)
+    scale : s, (S,) how the weights answer to their sum, where it is held to 1
+    direction, by_label : r (L,) and J (S, S), where a penalty leaves a residual
+    """
+
+    features: Features
+    seen: np.ndarray
+    weights: np.ndarray
+    prior: np.ndarray
+    confusion: np.ndarray
+    target_mean: np.ndarray
+    inverse: np.ndarray
+    scale: np.ndarray
+    direction: np.ndarray | None = None
+    by_label: np.ndarray | None = None
+
+    def source(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) phi_i."""
+        a, code = self.features(batch), batch.codes(self.seen)
+        w = self.weights[code][:, None]
+        phi = (self.confusion @ self.weights - a * w) @ self.inverse.T - (w - 1) * self.scale
+        if self.direction is not None and self.by_label is not None:
+            mean = self.by_label @ (self.confusion.T @ self.direction)
+            phi -= (a @ self.direction)[:, None] * self.by_label.T[code] - mean
+        return np.asarray(phi)
+
+    def target(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) phi_j."""
+        return np.asarray((self.features(batch) - self.target_mean) @ self.inverse.T)
+
+    def base(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) 1_{y_i} - pi."""
+        return label_influence(batch, self.seen, self.prior)
+
+
+def matched_prior(moments: Moments, scale: np.ndarray | float = 1.0) -> np.ndarray:
+    """The target prior q = pi w, q >= 0 with sum 1, that matches the means best, by scale."""
+    columns = (moments.confusion / moments.prior).T / scale
+    return simplex_least_squares(columns.T, moments.target / scale, moments.prior)
+
+
+def matched(
+    features: Features,
+    moments: Moments,
+    target: Engine,
+    seen: np.ndarray,
+    scale: np.ndarray | float = 1.0,
+) -> Solution:
+    """The weights w >= 0 with sum_y pi_y w_y = 1 that match the means best, with their influence.
+
+    On the classes that are not held at 0, with N = C'C,  [N pi; pi' 0]^-1 = [G s; s' .]  and
+    Q = G C'; rows of C and mu divided by scale.
+    """
+    C, pi = moments.confusion, moments.prior
+    q = matched_prior(moments, scale)
+    S, held = len(pi), q == 0
+    columns = (C / pi).T / scale
+    bordered = np.ones((S + 1, S + 1))
+    bordered[:S, :S] = columns @ columns.T
+    bordered[S, S] = 0
+    answer = freed_inverse(bordered, np.append(~held, True))[:S]
+    slope = columns @ (moments.target / scale - q @ columns)
+    beyond = np.where(held, np.diag(answer) * (slope[~held].mean() - slope), 0.0) / pi
+    answer = answer / pi[:, None]
+    inverse = answer[:, :S] @ columns / scale
+    influence = LinearInfluence(
+        features, seen, q / pi, pi, C, moments.target, inverse, answer[:, S]
+    )
+    scatter = scatter_of(features, target, moments.target)
+    spread = inverse @ scatter @ inverse.T
+    return Solution(q / pi, pi, influence, spread, C, held, np.maximum(beyond, 0.0))

@@ -1,0 +1,91 @@
+"""Least distance with an exact penalty: min |C t - b| + penalty |t| over t >= -1.
+
+docs/mathematics.md section 7, rlls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from calshift._core.linalg import non_negative
+
+MOST_ROUNDS = 30  # of classes that change between free and bound
+LEAST_RIDGE = 1e-12  # of the trace of C'C: below it rounding rules
+
+
+def penalised(C: np.ndarray, b: np.ndarray, penalty: float) -> tuple[np.ndarray, int]:
+    """The minimiser of |C t - b| + penalty |t| over t >= -1, and how many sets of bounds it took.
+
+    All classes that are on the wrong side of their bound change sides at once, which mostly ends
+    after a few rounds; if it does not, the bounded ridge regression is solved one class at a time.
+    """
+    free, square = np.ones(C.shape[1], dtype=bool), C.T @ C
+    for rounds in range(1, MOST_ROUNDS + 1):
+        t, ridge = _with_bounds(square, C, b, penalty, free)
+        wrong = np.where(free, t < -1, C.T @ (C @ t - b) + ridge * t < 0)
+        if not wrong.any():
+            return t, rounds
+        free = free ^ wrong
+    return _one_by_one(C, b, penalty), rounds
+
+
+def _with_bounds(
+    square: np.ndarray, C: np.ndarray, b: np.ndarray, penalty: float, free: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """The minimiser of |C t - b| + penalty |t| over the free t, the others at -1, and its ridge.
+
+    It is that of |C t - b|^2 + ridge |t|^2 for the ridge with  ridge |t| / |C t - b| = penalty. The
+    left side grows with the ridge; Newton's method finds it on logarithms.
+    """
+    from scipy.linalg import cho_factor, cho_solve
+
+    left = b + C[:, ~free].sum(axis=1)
+    inner, pull = square[np.ix_(free, free)], C[:, free].T @ left
+    held, t = np.count_nonzero(~free), np.full(len(free), -1.0)
+
+    def excess(log_ridge: float) -> tuple[float, float]:
+        ridge, H = np.exp(log_ridge), inner.copy()
+        H[np.diag_indices(len(H))] += ridge
+        factor = cho_factor(H, overwrite_a=True, check_finite=False)
+        t[free] = cho_solve(factor, pull, check_finite=False)
+        size = t[free] @ t[free] + held
+        rest = max(float(np.sum((C[:, free] @ t[free] - left) ** 2)), np.finfo(float).tiny)
+        bend = ridge * (t[free] @ cho_solve(factor, t[free], check_finite=False))
+        value = log_ridge + np.log(size / rest) / 2 - np.log(penalty)
+        return float(value), float(1 - bend / size - ridge * bend / rest)
+
+    top = np.log(np.trace(inner))
+    return t, float(np.exp(_root(excess, top + np.log(LEAST_RIDGE), top + 30)))
+
+
+def _root(function: Callable[[float], tuple[float, float]], low: float, high: float) -> float:
+    """Where an increasing function with this slope crosses 0, by Newton's method within bounds."""
+    x = (2 * low + high) / 3
+    for _ in range(100):
+        value, slope = function(x)
+        low, high = (low, x) if value > 0 else (x, high)
+        new = x - value / slope if slope > 0 else low
+        new = new if low < new < high else (low + high) / 2
+        if abs(new - x) < 1e-10:  # of a logarithm: the objective is off by the square
+            break
+        x = new
+    return x
+
+
+def _one_by_one(C: np.ndarray, b: np.ndarray, penalty: float) -> np.ndarray:
+    """As `penalised`, by non-negative least squares for each ridge."""
+    S, top = C.shape[1], np.log(np.sum(C**2))
+
+    def bounded(log_ridge: float) -> np.ndarray:
+        root = np.exp(log_ridge / 2)
+        wanted = np.append(b + C.sum(axis=1), np.full(S, root))
+        return non_negative(np.vstack([C, root * np.eye(S)]), wanted) - 1
+
+    def excess(log_ridge: float) -> tuple[float, float]:
+        t = bounded(log_ridge)
+        rest = max(float(np.linalg.norm(C @ t - b)), np.finfo(float).tiny)
+        return float(log_ridge + np.log(np.linalg.norm(t) / rest / penalty)), 0.0  # bisect
+
+    return bounded(_root(excess, top + np.log(LEAST_RIDGE), top + 30))
