@@ -33,13 +33,17 @@ from coverage_design import Cell, cells
 from tables import write_table
 
 import calshift
-from calshift.binning.events import events_of
-from calshift.diagnostics.warnings import objections
-from calshift.engines.open import as_pair
+from calshift.binning.events import select_events
+from calshift.diagnostics.warnings import collect_warnings
+from calshift.engines.open import open_pair
 from calshift.inference.bootstrap import Bootstrap
 from calshift.inference.intervals import estimated
 from calshift.inference.options import Options
-from calshift.results import AbsoluteLaw, Law, SquareLaw
+from calshift.results import (
+    AbsoluteErrorDistribution,
+    SamplingDistribution,
+    SquaredErrorDistribution,
+)
 
 KEPT = Path(os.environ.get("CALSHIFT_CACHE", Path(__file__).parent / "cache")) / "coverage"
 LARGE, LARGE_DRAWS = 50_000, 0.4  # share of the draws where a sample is that large
@@ -55,21 +59,24 @@ def moments(case: tuple[Cell, int]) -> list[float]:
     q, _ = simulation.target(cell.m, rng)
     weights = simulation.class_weights if cell.weights == "true" else cell.weights
     # the parts of target_calibration_error(norm=1), whose law holds that of the square too
-    source, target = as_pair(p, y, q)
+    source, target = open_pair(p, y, q)
     options = Options("classwise", 1, "debiased", "auto", "mass", None, "auto", "influence")
     nothing = Bootstrap(20, None, 1, None)
-    events = events_of("classwise", source.facts)
+    events = select_events("classwise", source.summary)
     found, used = estimated(source, target, events, options, weights, nothing)
-    law, (_, trusted) = found.law, objections(used, None, found.thin, found.lonely)
+    law, (_, trusted) = (
+        found.distribution,
+        collect_warnings(used, None, found.sparse, found.isolated),
+    )
     square = [law.square.plug, law.square.bias, law.square.first, law.square.second]
     absolute = [law.estimate, law.least, law.variance]
     return [float(v) for v in (*square, *absolute, np.isnan(used.values).sum(), trusted)]
 
 
-def laws(found: np.ndarray) -> tuple[SquareLaw, AbsoluteLaw]:
+def laws(found: np.ndarray) -> tuple[SquaredErrorDistribution, AbsoluteErrorDistribution]:
     """Of all draws of a cell at once."""
-    square = SquareLaw(*found[:, :4].T)
-    return square, AbsoluteLaw(*found[:, 4:7].T, square)
+    square = SquaredErrorDistribution(*found[:, :4].T)
+    return square, AbsoluteErrorDistribution(*found[:, 4:7].T, square)
 
 
 def truth(cell: Cell) -> tuple[float, float]:
@@ -115,7 +122,9 @@ def row(cell: Cell) -> list[str]:
     return [*map(str, asked), f"{absent:.1f}", f"{trusted:.2f}", str(len(found)), *first, *second]
 
 
-def judged(law: Law, estimate: np.ndarray, true: float, lower_only: bool) -> list[str]:
+def judged(
+    law: SamplingDistribution, estimate: np.ndarray, true: float, lower_only: bool
+) -> list[str]:
     """Truth, coverage and whether it fails, misses on either side, bias, standard error."""
     low, high = law.interval(0.95)
     error = law.standard_error

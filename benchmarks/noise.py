@@ -27,7 +27,7 @@ import numpy as np
 from tables import write_table
 
 import calshift
-from calshift.estimators.regression import Fit, fitted
+from calshift.estimators.regression import Fit, fit_residuals
 from calshift.simulate import GaussianSimulation
 
 MEASURES = ("squares", "left out", "centred")
@@ -77,7 +77,7 @@ def draw(job: tuple[tuple[float, ...], int]) -> np.ndarray:
     p, y = world.source(n, rng=[seed, n, 1])
     q, _ = world.target(m, rng=[seed, m, 2])
     sums = calshift.accumulate(p, y, q, edges=calshift.bin_edges(q))
-    fits = [fitted(sums, k, world.class_weights) for k in range(world.n_classes)]
+    fits = [fit_residuals(sums, k, world.class_weights) for k in range(world.n_classes)]
     return np.mean([errors(fit) for fit in fits], axis=0)
 
 

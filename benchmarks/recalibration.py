@@ -36,12 +36,12 @@ from tables import write_table
 from weights_tasks import FACTORS, Sample, halved
 
 import calshift
-from calshift.binning.events import events_of
+from calshift.binning.events import select_events
 from calshift.inference.estimate import event_errors
 from calshift.inference.options import Options
-from calshift.recalibration import DEFAULT_RECALIBRATOR, RECALIBRATORS, recalibrator_of
+from calshift.recalibration import DEFAULT_RECALIBRATOR, RECALIBRATORS, make_recalibrator
 from calshift.scaling import tempered
-from calshift.weights import estimated_weights
+from calshift.weights import estimate_weights
 
 ROOT = Path(__file__).parent.parent
 OWN = {
@@ -67,8 +67,8 @@ def predictions(name: str) -> tuple[np.ndarray, np.ndarray]:
 def lascal(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> np.ndarray:
     """The target's probabilities at the temperature of least error by the paper's estimator."""
     source, target = calshift.Predictions(p, y), calshift.Predictions(q)
-    w = estimated_weights("rlls", source, target).values
-    events = events_of("classwise", source)
+    w = estimate_weights("rlls", source, target).values
+    events = select_events("classwise", source)
 
     def error(temperature: float) -> float:
         pair = [
@@ -90,7 +90,7 @@ def mended(method: str, sample: Sample) -> np.ndarray:
         return calshift.TemperatureScaling().fit(q, truth).transform(q)
     if method == RIVALS[0]:
         return calshift.TemperatureScaling().fit(p, y).transform(q)
-    return recalibrator_of(method).fit(p, y, q).transform(q)
+    return make_recalibrator(method).fit(p, y, q).transform(q)
 
 
 def judged(q: np.ndarray, y: np.ndarray) -> list[float]:

@@ -19,7 +19,7 @@ ORDERS = 20
 
 def second(p: np.ndarray, y: np.ndarray, q: np.ndarray, w: np.ndarray) -> float:
     found = calshift.target_calibration_error(p, y, q, weights=w, check=False)
-    return float(found.law.second)
+    return float(found._distribution.second)
 
 
 def compared(K: int, n: int, temperature: float) -> list[str]:

@@ -29,7 +29,7 @@ from tables import write_table
 
 import calshift
 from calshift.engines import Spark
-from calshift.engines.sample_summary import counted
+from calshift.engines.sample_summary import summary_terms
 from calshift.engines.spark.partition import packed
 
 CASES = {
@@ -183,8 +183,8 @@ def overhead(spark: Any) -> list[list[str]]:
     for parts in PARTITIONS:
         frame = spark.range(1000 * parts, numPartitions=parts).selectExpr("id % 7 / 7.0D AS p")
         sample = calshift.scan_spark(frame)
-        assert sample.facts.rows == 1000 * parts  # how many partitions there are is known now
-        ours = work_of(lambda sample=sample: sample.total(counted))  # type: ignore[misc]
+        assert sample.summary.rows == 1000 * parts  # how many partitions there are is known now
+        ours = work_of(lambda sample=sample: sample.total(summary_terms))  # type: ignore[misc]
         sql = work_of(lambda frame=frame: frame.selectExpr("sum(p)").collect())  # type: ignore[misc]
         each = [f"{1e3 * work / parts:.0f} ms" for work in (ours, sql)]
         rows.append([str(parts), f"{ours:.2f} s", *each])

@@ -95,7 +95,7 @@ def shifted(source: Sample, target: Sample, w: Any, asked: dict[str, Any]) -> An
 def numbers(result: calshift.CalibrationErrorResult) -> dict[str, Any]:
     """The estimate, and its interval if there is one."""
     found: dict[str, Any] = {"estimate": result.estimate, "trusted": bool(result.trusted)}
-    if result.law is not None:
+    if result.has_interval:
         found["interval"] = list(result.confidence_interval())
     return found
 

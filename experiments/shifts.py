@@ -47,7 +47,7 @@ def halves(sample: Sample, rng: np.random.Generator) -> tuple[Sample, Sample]:
     for c in range(sample.n_classes):
         rows = rng.permutation(np.flatnonzero(sample.labels == c))
         first[rows[: len(rows) // 2]] = True
-    return sample.taken(np.flatnonzero(first)), sample.taken(np.flatnonzero(~first))
+    return sample.take(np.flatnonzero(first)), sample.take(np.flatnonzero(~first))
 
 
 def long_tail(sample: Sample, imbalance: float, rng: np.random.Generator) -> Sample:
@@ -55,7 +55,7 @@ def long_tail(sample: Sample, imbalance: float, rng: np.random.Generator) -> Sam
     if imbalance == 1:
         return sample
     rows = calshift.resample_label_shift(sample.labels, imbalance_factor=imbalance, rng=rng)
-    return sample.taken(rows)
+    return sample.take(rows)
 
 
 def task_a(sample: Sample, imbalance: float, rng: np.random.Generator) -> tuple[Sample, Sample]:

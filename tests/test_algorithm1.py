@@ -11,7 +11,7 @@ import pytest
 
 import calshift
 from calshift import AlgorithmVariance, InvalidInput, Predictions
-from calshift.inference.algorithm1 import Bin, spread_of
+from calshift.inference.algorithm1 import Bin, variance_of
 from calshift.simulate import BetaSimulation, GaussianSimulation
 
 from .laws.samples import pair
@@ -169,7 +169,7 @@ def test_weighted_rows_are_drawn_as_often_as_they_stand_for():
     """Scores 0 and 1 with R at 0: Z is 0 or 1, of variance .9 x .1 here and 1/4 if drawn alike.
     The relative standard error of 2 x 40 000 draws is below 1.5%."""
     bin_ = Bin(np.array([0.0, 1.0]), np.array([0.9, 0.1]), 40_000, 0.0, 0.0)
-    within, shared = spread_of(1, np.random.default_rng(0))(bin_)
+    within, shared = variance_of(1, np.random.default_rng(0))(bin_)
     assert within == pytest.approx(0.09, rel=0.06)
     assert abs(shared) < 4 * 0.09 / np.sqrt(40_000)
 

@@ -11,7 +11,7 @@ import pytest
 
 import calshift
 from calshift import Predictions, check_label_shift
-from calshift.binning.confidence_cells import cells_of, merged, merged_places
+from calshift.binning.confidence_cells import choose_cells, merge_places, merged
 from calshift.diagnostics.label_shift_check import label_shift_check
 from calshift.engines import Arrays
 
@@ -146,7 +146,7 @@ def test_batches_are_the_whole():
     source, target = Predictions(p, y), Predictions(q)
     whole = Arrays(source), Arrays(target)
     parts = Arrays(source, rows=37), Arrays(target, rows=11)
-    (cells, rows), (other, same) = cells_of(*whole, 2), cells_of(*parts, 2)
+    (cells, rows), (other, same) = choose_cells(*whole, 2), choose_cells(*parts, 2)
     assert np.array_equal(cells.group, other.group)
     assert np.array_equal(rows, same)
     assert np.array_equal(rows, np.bincount(cells.of(target), minlength=len(rows)))
@@ -184,7 +184,7 @@ def test_cells_that_join():
     """Four groups of one class by hand; the second class is rare, the third well filled."""
     source = np.array([9, 9, 9, 2, 1, 0, 0, 1, 9, 9, 9, 9], dtype=float)
     target = np.array([9, 9, 9, 9, 9, 9, 9, 9, 9, 2, 0, 3], dtype=float)
-    place = merged_places(source[None, :, None], target[None], 4)[0]
+    place = merge_places(source[None, :, None], target[None], 4)[0]
     # 3 joins 2; the rare class is too small alone and joins the smallest cell, 0 (of 9 rows);
     # of the last, both pairs have a poor cell, and the upper pair is poor as a whole
     assert place.tolist() == [0, 1, 2, 2, 0, 0, 0, 0, 8, 8, 8, 8]
@@ -194,16 +194,16 @@ def test_cells_that_join():
 
 def test_rare_classes_join_each_other_first():
     source = np.array([20, 20, 2, 1, 2, 2, 20, 20], dtype=float)
-    place = merged_places(source[None, :, None], source[None], 2)[0]
+    place = merge_places(source[None, :, None], source[None], 2)[0]
     assert place.tolist() == [0, 1, 8, 8, 8, 8, 6, 7]
 
 
 def test_equal_confidences_are_not_split_and_halves_are_halves():
     p = np.linspace(0.51, 0.99, 1000)
     spread, equal = Predictions(p), Predictions(np.full(1000, 0.8))
-    cells, _ = cells_of(Arrays(spread), Arrays(spread), 2)
+    cells, _ = choose_cells(Arrays(spread), Arrays(spread), 2)
     assert abs(np.bincount(cells.of(spread), minlength=4)[3] - 500) < 20
-    cells, _ = cells_of(Arrays(equal), Arrays(equal), 2)
+    cells, _ = choose_cells(Arrays(equal), Arrays(equal), 2)
     assert len(set(cells.of(equal))) == 1
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import calshift
 from calshift.binning import hat_basis as basis
 from calshift.estimators import regression as fits
-from calshift.estimators.statistics_sums import first_sums
+from calshift.estimators.statistics_sums import bin_sums_of
 
 counts = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 30)), min_size=1, max_size=60)
 
@@ -38,7 +38,7 @@ def test_knots_leave_enough_rows_between_them_and_hats_sum_to_one(counts, half):
             between = slice(a if a < middle else a + 1, b if b <= middle else b + 1)
             assert source[between].sum() >= least
             assert target[between].sum() >= basis.LEAST_TARGET
-    design = basis.Layout.of_hats(t[None], [chosen]).design.toarray()
+    design = basis.HatBasis.of_hats(t[None], [chosen]).design.toarray()
     np.testing.assert_allclose(design.sum(axis=1), 1)
     assert design.min() >= -1e-12
 
@@ -53,7 +53,7 @@ def test_positions_are_halfway_between_rank_and_arcsin():
 
 def test_hats_reproduce_straight_lines():
     t = np.linspace(0, 1, 40)
-    design = basis.Layout.of_hats(t[None], [np.array([0, 7, 20, 39])]).design.toarray()
+    design = basis.HatBasis.of_hats(t[None], [np.array([0, 7, 20, 39])]).design.toarray()
     np.testing.assert_allclose(design @ t[[0, 7, 20, 39]], t)
 
 
@@ -80,7 +80,7 @@ def test_hats_fit_is_weighted_least_squares_with_its_leverages():
     w_class = simulation.class_weights
     edges = calshift.bin_edges(q, kind="binary")
     sums = calshift.accumulate(p, y, q, edges=edges)
-    layout = fits.fitted(first_sums(sums, w_class / w_class.max()), sums.edges).layout
+    layout = fits.fitted(bin_sums_of(sums, w_class / w_class.max()), sums.edges).layout
     design = layout.design.toarray()
     X, Xt = design[edges.locate(0, p)], design[edges.locate(0, q)]
     w, u = w_class[y], y - p

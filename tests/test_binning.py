@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calshift
-from calshift.binning.edges import equal_mass_edges, joined
+from calshift.binning.edges import equal_mass_edges, merge_sparse_bins
 
 scores = st.lists(
     st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.25, 0.5, 1.0])), min_size=1, max_size=60
@@ -123,7 +123,7 @@ def literal_joining(*counts: list[int]) -> list[list[int]]:
 @settings(max_examples=200)
 def test_thin_bins_join_their_neighbours(counts):
     a, b = (list(column) for column in zip(*counts, strict=True))
-    starts = joined(np.array(a), np.array(b))
+    starts = merge_sparse_bins(np.array(a), np.array(b))
     assert starts.tolist() == [group[0] for group in literal_joining(a, b)]
 
 

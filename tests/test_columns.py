@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from calshift import InvalidInput
-from calshift.io.columns import Asked, find_columns
+from calshift.io.columns import ColumnSpec, find_columns
 
 
 def found(names, lists=(), **asked):
-    return find_columns(names, lists, Asked(**asked), "file.csv")
+    return find_columns(names, lists, ColumnSpec(**asked), "file.csv")
 
 
 def problem(names, lists=(), **asked) -> str:

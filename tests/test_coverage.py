@@ -44,7 +44,9 @@ def calibrated():
 
 
 def intervals(results, norm, level=0.95):
-    laws = [result.law if norm == 1 else result.law.square for result in results]
+    laws = [
+        result._distribution if norm == 1 else result._distribution.square for result in results
+    ]
     return np.array([law.interval(level) for law in laws])
 
 
@@ -77,7 +79,9 @@ def test_a_calibrated_model_of_ten_classes(norm):
     assert covered(ends, 0.0) > least(150)
     assert (ends[:, 0] == 0).mean() > least(150)
     # nor is the other end idle: at an estimate of 0 it is a few standard deviations away
-    spread = np.std([one.law.square.plug - one.law.square.bias for one in calibrated()])
+    spread = np.std(
+        [one._distribution.square.plug - one._distribution.square.bias for one in calibrated()]
+    )
     most = 4 * spread if norm == 2 else np.sqrt(4 * spread)
     assert np.median(ends[:, 1]) < most
 
@@ -90,7 +94,7 @@ def test_noise_of_the_target_alone_does_not_cover(weights):
     The residuals, and so most of the noise, are the source's.
     """
     results, truth = beta(weights), BETA.true_error(1)
-    error = np.array([np.sqrt(one.moves.target @ one.moves.target) for one in results])
+    error = np.array([np.sqrt(one._influence.target @ one._influence.target) for one in results])
     estimate = np.array([one.estimate for one in results])
     ends = np.stack([estimate - 1.96 * error, estimate + 1.96 * error], axis=1)
     assert covered(ends, truth) < 0.5
@@ -121,5 +125,5 @@ def test_one_result_of_norm_1_holds_both_laws():
     p, y = BETA.source(700, rng=[0, 1])
     q, _ = BETA.target(1500, rng=[0, 2])
     square = calshift.target_calibration_error(p, y, q, weights="em-bcts", check=False)
-    both = beta("em-bcts")[0].law.square
+    both = beta("em-bcts")[0]._distribution.square
     assert square.confidence_interval() == pytest.approx(tuple(map(float, both.interval(0.95))))

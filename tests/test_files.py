@@ -15,7 +15,7 @@ import pytest
 import calshift
 from calshift.cli.main import status
 from calshift.cli.samples import read_pair
-from calshift.io.columns import Asked
+from calshift.io.columns import ColumnSpec
 from tests.prediction_files import (
     FRAUD,
     NAMES,
@@ -124,7 +124,7 @@ def test_npz_names_its_classes_and_they_are_matched(tmp_path):
 def test_names_in_an_npz_are_those_that_the_file_has(tmp_path):
     both = tmp_path / "both.npz"
     np.savez(both, p_source=P_SOURCE, y_source=Y_SOURCE, p_target=P_TARGET)
-    check_same(read_pair(both, both, Asked(label="y_source")))
+    check_same(read_pair(both, both, ColumnSpec(label="y_source")))
 
 
 def test_npy_with_labels_in_a_second_file(tmp_path, truth):
@@ -217,7 +217,7 @@ def test_digits_out_of_order_are_matched_too(tmp_path):
 def test_one_column_is_the_probability_of_its_class(labels, ending, asked, tmp_path):
     before = write(tmp_path / f"s.{ending}", {"p_fraud": SCORES.tolist(), "label": labels})
     after = write(tmp_path / f"t.{ending}", {"p_fraud": SCORES_NOW.tolist()})
-    check_same(read_pair(before, after, Asked(columns=asked)), SCORES, FRAUD, SCORES_NOW)
+    check_same(read_pair(before, after, ColumnSpec(columns=asked)), SCORES, FRAUD, SCORES_NOW)
 
 
 def test_one_column_gives_the_numbers_of_the_library(tmp_path):
@@ -252,7 +252,9 @@ def test_columns_are_named_by_a_pattern_or_a_list(asked, tmp_path):
     before = table(P_SOURCE, Y_SOURCE.tolist(), prefix="score_", p_old=[0.5] * 600)
     after = table(P_TARGET, prefix="score_")
     pair = read_pair(
-        write(tmp_path / "s.csv", before), write(tmp_path / "t.csv", after), Asked(columns=asked)
+        write(tmp_path / "s.csv", before),
+        write(tmp_path / "t.csv", after),
+        ColumnSpec(columns=asked),
     )
     check_same(pair)
 
@@ -265,7 +267,7 @@ def test_labels_in_the_target_are_not_read(tmp_path, source):
 def test_labels_named_by_the_user_are_not_read_in_the_target_either(tmp_path):
     before = write(tmp_path / "s.csv", table(P_SOURCE, p_true=Y_SOURCE.tolist()))
     after = write(tmp_path / "t.csv", table(P_TARGET, p_true=Y_TARGET.tolist()))
-    check_same(read_pair(before, after, Asked(label="p_true")))
+    check_same(read_pair(before, after, ColumnSpec(label="p_true")))
 
 
 def test_categories_are_names(tmp_path, target):
@@ -284,7 +286,7 @@ def test_a_class_may_be_called_na(tmp_path):
 def test_logits_become_probabilities(logits, tmp_path):
     before = write(tmp_path / "s.csv", table(np.log(P_SOURCE), named(Y_SOURCE)))
     after = write(tmp_path / "t.csv", table(logits))
-    pair = read_pair(before, after, Asked(logits=True))
+    pair = read_pair(before, after, ColumnSpec(logits=True))
     np.testing.assert_allclose(pair.source.p, P_SOURCE, rtol=1e-9)
     np.testing.assert_allclose(pair.target.p, P_TARGET, rtol=1e-9)
 
@@ -293,7 +295,7 @@ def test_logits_of_one_column(tmp_path):
     odds, now = np.log(SCORES / (1 - SCORES)), np.log(SCORES_NOW / (1 - SCORES_NOW))
     before = write(tmp_path / "s.csv", {"logit": odds.tolist(), "label": FRAUD.tolist()})
     after = write(tmp_path / "t.csv", {"logit": now.tolist()})
-    pair = read_pair(before, after, Asked(logits=True))
+    pair = read_pair(before, after, ColumnSpec(logits=True))
     np.testing.assert_allclose(pair.source.p, SCORES, rtol=1e-9)
     np.testing.assert_allclose(pair.target.p, SCORES_NOW, rtol=1e-9)
 

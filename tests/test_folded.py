@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from calshift.estimators.folded_normal import absolute_moment, unfolded
+from calshift.estimators.folded_normal import absolute_moment, unfold
 
 
 def test_first_moment_has_its_closed_form():
@@ -29,15 +29,15 @@ def test_moments_match_the_integral(norm):
 def test_unfolding_inverts_the_moment(norm):
     d, s = np.array([0.3, 1.0, 2.5, 10.0, 200.0]), 0.05
     value = s * absolute_moment(d, norm) ** (1 / norm)
-    found = unfolded(value, np.full(5, s**2), norm)
+    found = unfold(value, np.full(5, s**2), norm)
     np.testing.assert_allclose(found, (d * s) ** norm, rtol=2e-4)
 
 
 def test_too_little_to_tell_from_noise_is_zero_and_no_noise_changes_nothing():
-    assert unfolded(np.array([0.5]), np.array([1.0]), 1).tolist() == [0.0]
-    assert unfolded(np.array([-0.5]), np.array([0.0]), 3).tolist() == [0.125]
-    assert unfolded(np.array([0.0]), np.array([0.0]), 1).tolist() == [0.0]
+    assert unfold(np.array([0.5]), np.array([1.0]), 1).tolist() == [0.0]
+    assert unfold(np.array([-0.5]), np.array([0.0]), 3).tolist() == [0.125]
+    assert unfold(np.array([0.0]), np.array([0.0]), 1).tolist() == [0.0]
 
 
 def test_squares_keep_their_sign():
-    assert unfolded(np.array([0.1]), np.array([0.04]), 2) == pytest.approx(-0.03)
+    assert unfold(np.array([0.1]), np.array([0.04]), 2) == pytest.approx(-0.03)

@@ -41,7 +41,7 @@ def sample(n: int, K: int, kind: str, seed: int, weighed: bool) -> calshift.Pred
 
 def numbers(result) -> list[float]:
     ends = result.confidence_interval(0.9)
-    own = [] if result.per_class is None else [*result.per_class, *result.class_law.second]
+    own = [] if result.per_class is None else [*result.per_class, *result.class_distribution.second]
     return [result.estimate, result.standard_error, *ends, *own, result.merged_bins]
 
 

@@ -45,7 +45,7 @@ def test_a_scanned_target_has_the_same_series(rows, asked, size):
 def test_no_more_than_a_window_and_a_batch_is_held(rows, monkeypatch):
     p, y, q, _ = rows
     held = []
-    original = calshift.monitoring.joined_rows
+    original = calshift.monitoring.concatenate_rows
 
     def counting(parts):
         held.append(sum(len(part) for part in parts))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift.diagnostics.warnings import objections
+from calshift.diagnostics.warnings import collect_warnings
 from calshift.simulate import BetaSimulation, GaussianSimulation
 
 
@@ -56,30 +56,30 @@ def test_a_small_effective_sample_is_said_and_a_tiny_one_is_not_trusted(ess, tru
     n = 1000
     y = np.r_[np.ones(ess), np.zeros(n - ess)].astype(int)
     weights = calshift.weights_from_labels(y, np.ones(50, dtype=int))
-    notes, sure = objections(weights, None, (0.0, 0.0), 0)
+    notes, sure = collect_warnings(weights, None, (0.0, 0.0), 0)
     assert any(f"worth {ess} rows" in note for note in notes) == said
     assert sure == trusted
 
 
 def test_doubted_weights_break_trust_by_the_share_of_their_classes(sample):
     weights = calshift.label_shift_weights(*sample)
-    assert objections(weights, None, (0.0, 0.0), 0) == ((), True)
+    assert collect_warnings(weights, None, (0.0, 0.0), 0) == ((), True)
     first = replace(weights, reasons=("few", "", "", ""))  # half of the target is of class 0
     assert first.prior_target[0] > 0.25
-    notes, trusted = objections(first, None, (0.0, 0.0), 0)
+    notes, trusted = collect_warnings(first, None, (0.0, 0.0), 0)
     assert "is of classes whose weight is not trusted" in notes[0]
     assert not trusted
     last = replace(weights, reasons=("", "", "", "few"))
     assert last.prior_target[3] < 0.25
-    assert objections(last, None, (0.0, 0.0), 0) == ((), True)
+    assert collect_warnings(last, None, (0.0, 0.0), 0) == ((), True)
 
 
 def test_weights_that_did_not_converge_break_trust(sample):
     weights = calshift.label_shift_weights(*sample)
     stuck = replace(weights, converged=False, warnings=("em did not converge",))
-    assert objections(stuck, None, (0.0, 0.0), 0) == (("em did not converge",), False)
+    assert collect_warnings(stuck, None, (0.0, 0.0), 0) == (("em did not converge",), False)
     slow = replace(weights, warnings=("one thing",))
-    assert objections(slow, None, (0.6, 0.2), 0)[0] == (
+    assert collect_warnings(slow, None, (0.6, 0.2), 0)[0] == (
         "one thing",
         "60% of the error lies where the source has hardly a row",
         "20% of the target lies where the source has hardly a row",

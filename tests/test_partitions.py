@@ -11,8 +11,16 @@ import pytest
 
 from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
-from calshift.engines.sample_summary import counted
-from calshift.engines.spark.partition import Joined, Part, Summed, added, gathered, packed, unpacked
+from calshift.engines.sample_summary import summary_terms
+from calshift.engines.spark.partition import (
+    MergeGroups,
+    PartitionSum,
+    SumPartition,
+    added,
+    gathered,
+    packed,
+    unpacked,
+)
 from calshift.errors import InvalidInput
 
 
@@ -40,8 +48,8 @@ def lists(*rows):
     return pa.RecordBatch.from_pydict({"p": pa.array([list(row) for row in rows])})
 
 
-def parts_of(batches) -> list[Part]:
-    return [Part(**row) for one in batches for row in one.to_pylist()]
+def parts_of(batches) -> list[PartitionSum]:
+    return [PartitionSum(**row) for one in batches for row in one.to_pylist()]
 
 
 def rows_counted(rows: Predictions) -> int:
@@ -60,14 +68,16 @@ def test_batches_are_gathered_and_empty_ones_left_out(monkeypatch):
 
 def test_a_partition_is_summed_in_the_order_of_its_batches(monkeypatch):
     monkeypatch.setattr("calshift.engines.spark.partition.BATCH_BYTES", 8)
-    total, rows, classes = Summed(counted, Scores()).summed([batch(0.1), batch(0.2, 0.3)], 0)
+    total, rows, classes = SumPartition(summary_terms, Scores()).summed(
+        [batch(0.1), batch(0.2, 0.3)], 0
+    )
     assert (rows, classes, total["rows"]) == (3, 2, 3)
     assert total["predicted"][1] == 0.1 + (0.2 + 0.3)
 
 
 def test_an_empty_partition_adds_nothing():
-    assert Summed(counted, Scores()).summed([batch()], 0) == (0, 0, 0)
-    empty, full = Part(0, 0, 0, packed(0)), Part(1, 2, 2, packed(Tally(rows=2)))
+    assert SumPartition(summary_terms, Scores()).summed([batch()], 0) == (0, 0, 0)
+    empty, full = PartitionSum(0, 0, 0, packed(0)), PartitionSum(1, 2, 2, packed(Tally(rows=2)))
     assert added([empty, full], "t") == (Tally(rows=2), 2, 2)
     assert added([empty], "t") == added([], "t") == (0, 0, 0)
 
@@ -75,33 +85,33 @@ def test_an_empty_partition_adds_nothing():
 def test_a_complaint_names_the_partition_and_its_row(monkeypatch):
     monkeypatch.setattr("calshift.engines.spark.partition.BATCH_BYTES", 8)
     with pytest.raises(InvalidInput, match=r"^scores, partition 7: row 2 is above 1$"):
-        Summed(rows_counted, Scores()).summed([batch(0.1, 0.2), batch(3.0)], 7)
+        SumPartition(rows_counted, Scores()).summed([batch(0.1, 0.2), batch(3.0)], 7)
 
 
 def test_rows_of_different_widths_do_not_add_up(monkeypatch):
     monkeypatch.setattr("calshift.engines.spark.partition.BATCH_BYTES", 8)
     two, three = lists([0.5, 0.5]), lists([0.5, 0.25, 0.25])
     with pytest.raises(InvalidInput, match="some rows have 2, others 3"):
-        Summed(rows_counted, Scores()).summed([two, three], 0)
+        SumPartition(rows_counted, Scores()).summed([two, three], 0)
     with pytest.raises(InvalidInput, match="some rows have 2, others 3"):
-        added([Part(0, 1, 2, packed(1)), Part(1, 1, 3, packed(1))], "t")
+        added([PartitionSum(0, 1, 2, packed(1)), PartitionSum(1, 1, 3, packed(1))], "t")
 
 
 def test_parts_are_added_in_their_order_and_the_first_problem_is_told():
-    numbers = [Part(k, 1, 2, packed(10.0**-k)) for k in (9, 1, 17, 3)]
+    numbers = [PartitionSum(k, 1, 2, packed(10.0**-k)) for k in (9, 1, 17, 3)]
     total, rows, _ = added(numbers, "t")
     assert (total, rows) == (10.0**-1 + 10.0**-3 + 10.0**-9 + 10.0**-17, 4)
-    wrong = [Part(5, 0, 0, None, "fifth"), Part(3, 0, 0, None, "third")]
+    wrong = [PartitionSum(5, 0, 0, None, "fifth"), PartitionSum(3, 0, 0, None, "third")]
     with pytest.raises(InvalidInput, match=r"^third$"):
         added([*numbers, *wrong], "t")
 
 
 def test_groups_of_parts_become_parts():
     table = pa.Table.from_pylist(
-        [Part(k, k, 2, packed(k))._asdict() for k in (5, 0, 3, 4, 1)]
-        + [Part(9, 0, 0, None, "bad row")._asdict()]
+        [PartitionSum(k, k, 2, packed(k))._asdict() for k in (5, 0, 3, 4, 1)]
+        + [PartitionSum(9, 0, 0, None, "bad row")._asdict()]
     )
-    found = parts_of(Joined(3, "t")(table.to_batches(max_chunksize=2)))
+    found = parts_of(MergeGroups(3, "t")(table.to_batches(max_chunksize=2)))
     totals = [None if part.total is None else unpacked(part.total) for part in found]
     assert [(part.part, part.rows, part.problem) for part in found] == [
         (0, 1, None),
@@ -115,4 +125,4 @@ def test_what_travels_is_small_and_comes_back_the_same():
     sums = Tally(count=np.zeros((100, 1000)), rows=3)
     assert len(packed(sums)) < len(pickle.dumps(sums)) / 100
     assert np.array_equal(unpacked(packed(sums))["count"], sums["count"])
-    pickle.loads(pickle.dumps(Summed(counted, Scores())))
+    pickle.loads(pickle.dumps(SumPartition(summary_terms, Scores())))

@@ -19,7 +19,7 @@ import pytest
 import calshift
 from calshift.cli.main import status
 from calshift.cli.samples import read_pair
-from calshift.io.columns import Asked
+from calshift.io.columns import ColumnSpec
 from calshift.report import recalibration_dict
 from calshift.report.verdict import Gate
 from tests.prediction_files import (
@@ -60,7 +60,7 @@ def mend(*arguments: object) -> int:
 
 
 def probabilities(path: Path, names=NAMES) -> np.ndarray:
-    pair = read_pair(path.parent / "source.csv", path, Asked())
+    pair = read_pair(path.parent / "source.csv", path, ColumnSpec())
     assert pair.target.classes == names
     return pair.target.p
 
@@ -171,7 +171,7 @@ def test_logits_come_back_as_logits(tmp_path, expected):
     write(tmp_path / "s.csv", table(np.log(P_SOURCE), named(Y_SOURCE), prefix="logit_"))
     write(tmp_path / "t.csv", table(np.log(P_TARGET) + shift, prefix="logit_"))
     assert mend(tmp_path / "s.csv", tmp_path / "t.csv", "--logits", "-o", tmp_path / "m.csv") == 0
-    found = read_pair(tmp_path / "s.csv", tmp_path / "m.csv", Asked(logits=True)).target.p
+    found = read_pair(tmp_path / "s.csv", tmp_path / "m.csv", ColumnSpec(logits=True)).target.p
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
@@ -184,7 +184,7 @@ def test_one_column_of_scores_stays_one_column(logits, tmp_path):
     write(tmp_path / "t.csv", {"id": list(range(400)), "p_fraud": as_written(SCORES_NOW)})
     flags = ["--logits", "--columns", "p_fraud"] if logits else []
     assert mend(tmp_path / "s.csv", tmp_path / "t.csv", *flags, "-o", tmp_path / "m.csv") == 0
-    asked = Asked(columns="p_fraud" if logits else None, logits=logits)
+    asked = ColumnSpec(columns="p_fraud" if logits else None, logits=logits)
     found = read_pair(tmp_path / "s.csv", tmp_path / "m.csv", asked).target.p
     wanted = calshift.recalibrate(SCORES, FRAUD, SCORES_NOW).probabilities
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 import calshift
 from calshift import InvalidInput, Predictions, Recalibrator
-from calshift.recalibration import RECALIBRATORS, recalibrator_of
+from calshift.recalibration import RECALIBRATORS, make_recalibrator
 from calshift.simulate import GaussianSimulation
 
 pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
@@ -22,7 +22,7 @@ Q, _ = MODEL.target(250, rng=1)
 
 
 def fitted(name: str) -> Recalibrator:
-    return recalibrator_of(name).fit(P, Y, Q)
+    return make_recalibrator(name).fit(P, Y, Q)
 
 
 @pytest.mark.parametrize("names", [[2, 0, 1], [5, 7, 9], ["10", "20", "30"], [False, True, 2]])
@@ -30,7 +30,7 @@ def fitted(name: str) -> Recalibrator:
 def test_labels_stay_whatever_the_classes_are_called(name, names):
     source = Predictions(P, [names[c] for c in Y], classes=names)
     target = Predictions(Q, classes=names)
-    found = recalibrator_of(name).fit(source, None, target).transform(source)
+    found = make_recalibrator(name).fit(source, None, target).transform(source)
     np.testing.assert_array_equal(found.y, Y)
     assert found.classes == tuple(names)
     mended = calshift.recalibrate(source, None, target, method=name, check=False)
@@ -223,5 +223,5 @@ def test_a_notebook_shows_the_table():
 @pytest.mark.parametrize("name", ["temperature", "isotonic", "label-free", "prior"])
 def test_warnings_about_weights_point_at_whoever_called_fit(name):
     with pytest.warns(calshift.UnreliableWeights) as told:
-        recalibrator_of(name).fit(P, np.minimum(Y, 1), Q)
+        make_recalibrator(name).fit(P, np.minimum(Y, 1), Q)
     assert {warning.filename for warning in told} == {__file__}

@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from calshift.engines.spark.rows import TableRows, in_order, label_codes, may_be_names
+from calshift.engines.spark.rows import TableRows, in_order, may_be_names, spark_label_encoder
 from calshift.errors import InvalidInput
-from calshift.io.columns import Columns
+from calshift.io.columns import ResolvedColumns
 
 
 def codes(texts, classes=None):
-    return label_codes(texts, classes, "t, column 'y'").codes
+    return spark_label_encoder(texts, classes, "t, column 'y'").codes
 
 
 def test_classes_are_put_in_order():
@@ -63,7 +63,9 @@ def test_numbers_may_be_names_only_where_classes_are_numbers():
 
 
 def test_rows_are_checked_ordered_and_counted_from_the_partitions_start():
-    rows = TableRows("t", Columns(("p_a", "p_b"), ("a", "b"), "y"), ("b", "a"), False, (1, 0))
+    rows = TableRows(
+        "t", ResolvedColumns(("p_a", "p_b"), ("a", "b"), "y"), ("b", "a"), False, (1, 0)
+    )
     columns = {
         "p_a": pa.array([0.25, 1.0], pa.float32()),
         "p_b": pa.array([0.75, 0.0], pa.float32()),

@@ -12,34 +12,34 @@ import numpy as np
 from calshift._core.validate import (
     MOST_CLASSES,
     check_same_names,
-    checked_generator,
-    checked_whole,
+    encode_labels,
     is_number,
-    label_codes,
+    validate_integer,
+    validate_rng,
 )
 from calshift.binning.edges import BinEdges
-from calshift.binning.events import binned_events, events_of
-from calshift.binning.find_edges import edges_of
+from calshift.binning.events import select_binned_events, select_events
+from calshift.binning.find_edges import find_edges
 from calshift.binning.statistics import ShiftStatistics, source_kernel, target_kernel
 from calshift.diagnostics.label_shift_check import label_shift_check
 from calshift.engines.base import Engine
-from calshift.engines.open import as_engine, as_pair, as_source, is_engine
+from calshift.engines.open import is_engine, open_engine, open_pair, open_source
 from calshift.engines.run import Run
-from calshift.engines.sample_summary import Facts
+from calshift.engines.sample_summary import SampleSummary
 from calshift.errors import InvalidInput, NoRows, UnreliableWeights
 from calshift.estimators import from_statistics, shifted_square
-from calshift.inference.algorithm1 import event_variances, spread_of
+from calshift.inference.algorithm1 import event_variances, variance_of
 from calshift.inference.assemble import (
-    added_variances,
     labelled_result,
     shifted_result,
+    sum_variances,
     target_result,
 )
 from calshift.inference.bootstrap import Bootstrap, Progress
 from calshift.inference.compare import difference
-from calshift.inference.estimate import Estimation
+from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.options import Options
-from calshift.inference.reliability import curves_of
+from calshift.inference.reliability import reliability_curves
 from calshift.results import (
     AlgorithmVariance,
     CalibrationErrorResult,
@@ -50,12 +50,12 @@ from calshift.results import (
 )
 from calshift.weights import (
     DEFAULT,
-    class_weights_of,
-    estimated_weights,
-    given_weights,
+    estimate_weights,
+    make_given_weights,
+    resolve_class_weights,
     weights_from_counts,
 )
-from calshift.weights.influence import Weighting
+from calshift.weights.influence import ScaledWeights
 
 CHECK_LEVEL, CHECK_DRAWS = 0.05, 200  # of the test that comes with an estimate
 MOST_CELLS = 20_000_000  # of ShiftStatistics, events x bins x strata
@@ -136,8 +136,8 @@ def calibration_error(
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
     draws = Bootstrap(n_boot, rng, n_jobs, progress, stratified)
     with Run(checkpoint, progress, ("calibration_error", options), draws.jobs) as run:
-        sample = as_engine(p, y, labelled=True, run=run)
-        events = events_of(kind, sample.facts)
+        sample = open_engine(p, y, labelled=True, run=run)
+        events = select_events(kind, sample.summary)
         return labelled_result(sample, events, options, np.ones(events.n_classes), draws)
 
 
@@ -207,8 +207,8 @@ def target_calibration_error(
     seed = rng if is_number(rng) else 0
     asked = ("target_calibration_error", options, weights, bool(check))
     with Run(checkpoint, progress, asked, draws.jobs) as run:
-        source, target = as_pair(p_source, y_source, p_target, run)
-        events_of(kind, source.facts)  # a kind that does not fit is said before the test
+        source, target = open_pair(p_source, y_source, p_target, run)
+        select_events(kind, source.summary)  # a kind that does not fit is said before the test
         tested = (source, target, CHECK_LEVEL, CHECK_DRAWS, seed)
         checked = label_shift_check(*tested) if check else None
         result = target_result(source, target, options, weights, draws, checked)
@@ -245,7 +245,7 @@ def target_calibration_error_from(
     if min(statistics.size_source, statistics.size_target) < 2 or np.count_nonzero(counts) < 2:
         msg = "statistics must hold two source rows or more, of two classes, and two target rows"
         raise InvalidInput(msg)
-    class_weights = given_weights(weights, counts, classes=statistics.edges.classes)
+    class_weights = make_given_weights(weights, counts, classes=statistics.edges.classes)
     _announce(class_weights)
     w = np.nan_to_num(class_weights.values)
     if estimator == "paper" and statistics.edges.smooth:
@@ -255,14 +255,14 @@ def target_calibration_error_from(
         if norm != 2:
             msg = f'estimator="paper" needs the rows again for norm={norm:g}; sums give norm=2 only'
             raise InvalidInput(msg)
-        values, joined = shifted_square(statistics, w)
+        values, merged = shifted_square(statistics, w)
     else:
         if counts @ (w > 0) < 2:
             msg = "weights must be positive for at least two source rows"
             raise InvalidInput(msg)
-        values, joined = from_statistics(statistics, w, options.norm, estimator == "debiased")
+        values, merged = from_statistics(statistics, w, options.norm, estimator == "debiased")
     sizes = (statistics.size_source, statistics.size_target)
-    found = Estimation(values, joined)
+    found = EventEstimates(values, merged=merged)
     return shifted_result(found, events, options, class_weights, sizes)
 
 
@@ -323,7 +323,7 @@ def label_shift_weights(
     array([0.01 , 0.009, 0.007])
     """
     with Run(checkpoint, progress, ("label_shift_weights", method)) as run:
-        found = estimated_weights(method, *as_pair(p_source, y_source, p_target, run))
+        found = estimate_weights(method, *open_pair(p_source, y_source, p_target, run))
     _announce(found)
     return found
 
@@ -340,8 +340,8 @@ def weights_from_labels(y_source: Any, y_target: Any, n_classes: int | None = No
     >>> calshift.weights_from_labels([0, 0, 0, 1], [0, 1, 1, 1]).values
     array([0.33333333, 3.        ])
     """
-    most = MOST_CLASSES if n_classes is None else checked_whole(n_classes, "n_classes", 2)
-    labels = [label_codes(y_source, "y_source", most), label_codes(y_target, "y_target", most)]
+    most = MOST_CLASSES if n_classes is None else validate_integer(n_classes, "n_classes", 2)
+    labels = [encode_labels(y_source, "y_source", most), encode_labels(y_target, "y_target", most)]
     K = max(2, *(int(y.max()) + 1 for y in labels)) if n_classes is None else most
     return weights_from_counts(*(np.bincount(y, minlength=K).astype(float) for y in labels))
 
@@ -402,7 +402,7 @@ def check_label_shift(
     (True, 0.005)
     """
     with Run(checkpoint, progress, "check_label_shift") as run:
-        source, target = as_pair(p_source, y_source, p_target, run)
+        source, target = open_pair(p_source, y_source, p_target, run)
         return label_shift_check(source, target, level, n_boot, rng)
 
 
@@ -494,23 +494,23 @@ def variance_algorithm1(
         raise InvalidInput(msg)
     options = Options(kind, norm, "paper", bins, "mass", None, "auto", None, stratified)
     source, target, class_weights = _with_weights(p_source, y_source, p_target, weights, stratified)
-    events = events_of(kind, source.facts)
+    events = select_events(kind, source.summary)
     w = np.ones(events.n_classes) if class_weights is None else class_weights.values
     if class_weights is not None:
         _announce(class_weights)
-    spread = spread_of(options.norm, checked_generator(rng) if sampled else None)
+    spread = variance_of(options.norm, validate_rng(rng) if sampled else None)
     found, joined = event_variances(source, target, events, options, w, stratified, spread)
     return AlgorithmVariance(
         norm=options.norm,
-        n_source=source.facts.size,
-        n_target=None if target is None else target.facts.size,
+        n_source=source.summary.size,
+        n_target=None if target is None else target.summary.size,
         class_weights=class_weights,
         stratified=stratified,
         sampled=sampled,
         warnings=() if class_weights is None else class_weights.warnings,
         merged_bins=joined,
-        classes=source.facts.classes,
-        **added_variances(found, events, w),
+        classes=source.summary.classes,
+        **sum_variances(found, events, w),
     )
 
 
@@ -541,20 +541,20 @@ def reliability_curve(
     (array([0.15, 0.85]), array([0. , 0.5]))
     """
     if p_target is None:
-        source, target = as_source(p_source, y_source), None
+        source, target = open_source(p_source, y_source), None
         if not (isinstance(weights, str) and weights == DEFAULT):
             msg = "weights need a p_target to be the weights of"
             raise InvalidInput(msg)
-        facts = source.facts
-        weighting = Weighting.of(np.ones(facts.n_classes), None, (facts.size, facts.size))
+        facts = source.summary
+        scaled_weights = ScaledWeights.of(np.ones(facts.n_classes), None, (facts.size, facts.size))
     else:
-        source, target = as_pair(p_source, y_source, p_target)
-        found = class_weights_of(weights, source, target)
+        source, target = open_pair(p_source, y_source, p_target)
+        found = resolve_class_weights(weights, source, target)
         _announce(found)
-        sizes = (source.facts.size, target.facts.size)
-        weighting = Weighting.of(found.values, found.influence, sizes)
-    wanted = [(binned_events(kind, source.facts), label)]
-    return curves_of(source, target, wanted, weighting, bins)[0]
+        sizes = (source.summary.size, target.summary.size)
+        scaled_weights = ScaledWeights.of(found.values, found.influence, sizes)
+    wanted = [(select_binned_events(kind, source.summary), label)]
+    return reliability_curves(source, target, wanted, scaled_weights, bins)[0]
 
 
 def bin_edges(
@@ -571,8 +571,8 @@ def bin_edges(
     >>> calshift.bin_edges([0.1, 0.2, 0.3, 0.4], bins=2)[0]
     array([0.3])
     """
-    target = as_engine(p_target, labelled=False, name_p="p_target")
-    return edges_of(target, binned_events(kind, target.facts), bins, binning)
+    target = open_engine(p_target, labelled=False, name_p="p_target")
+    return find_edges(target, select_binned_events(kind, target.summary), bins, binning)
 
 
 def accumulate(
@@ -606,13 +606,13 @@ def accumulate(
     statistics = ShiftStatistics.zero(edges)
     if p_source is not None and not _is_empty(p_source):
         with suppress(NoRows):
-            source = as_source(p_source, y_source)
-            _check_classes(source.facts, edges, "p_source")
+            source = open_source(p_source, y_source)
+            _check_classes(source.summary, edges, "p_source")
             statistics += source.total(source_kernel(edges))
     if p_target is not None and not _is_empty(p_target):
         with suppress(NoRows):
-            target = as_engine(p_target, labelled=False, name_p="p_target")
-            _check_classes(target.facts, edges, "p_target")
+            target = open_engine(p_target, labelled=False, name_p="p_target")
+            _check_classes(target.summary, edges, "p_target")
             statistics += target.total(target_kernel(edges))
     return statistics
 
@@ -636,13 +636,13 @@ def _with_weights(
 ) -> tuple[Engine, Engine | None, ClassWeights | None]:
     """Both samples and the weights between them, or the source alone."""
     if p_target is not None:
-        source, target = as_pair(p_source, y_source, p_target)
-        return source, target, class_weights_of(weights, source, target)
+        source, target = open_pair(p_source, y_source, p_target)
+        return source, target, resolve_class_weights(weights, source, target)
     if weights is not None or stratified:
         asked = "weights need" if weights is not None else "stratified needs"
         msg = f"{asked} a p_target: the error with labels on the source has no shift"
         raise InvalidInput(msg)
-    return as_source(p_source, y_source), None, None
+    return open_source(p_source, y_source), None, None
 
 
 def _class_counts(statistics: ShiftStatistics) -> np.ndarray:
@@ -650,7 +650,7 @@ def _class_counts(statistics: ShiftStatistics) -> np.ndarray:
     return np.bincount(events.stratum_label, statistics.rows[0], events.n_classes)
 
 
-def _check_classes(predictions: Facts, edges: BinEdges, name: str) -> None:
+def _check_classes(predictions: SampleSummary, edges: BinEdges, name: str) -> None:
     if predictions.n_classes != edges.events.n_classes:
         msg = (
             f"{name} must have the classes of the edges; "

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 
 from calshift._core.convert import to_numpy
-from calshift._core.predictions import Predictions, joined_rows
-from calshift._core.validate import checked_whole, is_number
+from calshift._core.predictions import Predictions, concatenate_rows
+from calshift._core.validate import is_number, validate_integer
 from calshift.diagnostics.label_shift_check import label_shift_check
 from calshift.diagnostics.warnings import LEAST_TARGET
 from calshift.engines import Arrays, Batches
 from calshift.engines.base import Engine
-from calshift.engines.open import as_pair
+from calshift.engines.open import open_pair
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.inference.assemble import target_result
 from calshift.inference.bootstrap import Bootstrap, Progress
 from calshift.inference.options import Options
-from calshift.io.times import MICROSECONDS, moments
+from calshift.io.times import MICROSECONDS, parse_times
 from calshift.results import MonitoringResult, Skipped, Window
 from calshift.weights import DEFAULT
 
@@ -50,7 +50,7 @@ def cut(
     if window is not None:
         assert moment is not None
         return order, _by_time(moment, window)
-    step = m if rows is None else checked_whole(rows, "rows", 2)
+    step = m if rows is None else validate_integer(rows, "rows", 2)
     cuts = []
     for start in range(0, m, step):
         stop = min(start + step, m)
@@ -69,7 +69,7 @@ def _by_time(moment: np.ndarray, window: Any) -> list[tuple[Window, int, int]]:
     """Windows between multiples of a length; those without a row are left out."""
     months = re.fullmatch(r"\s*(\d+)\s*mo\s*", window) if isinstance(window, str) else None
     if months is not None:
-        step = checked_whole(int(months[1]), "window", 1)
+        step = validate_integer(int(months[1]), "window", 1)
         if step > MOST_SECONDS // UNITS["w"]:
             raise InvalidInput(_wrong(window))
         number = moment.astype("datetime64[M]").astype(int) // step
@@ -112,7 +112,7 @@ def _times(time: Any, m: int) -> np.ndarray:
     if raw.shape != (m,):
         msg = f"time must have one time a target row, shape ({m},); got {raw.shape}"
         raise InvalidInput(msg)
-    return moments(raw, "time")
+    return parse_times(raw, "time")
 
 
 LEAST_ROWS = int(LEAST_TARGET)  # of a window
@@ -180,8 +180,8 @@ def monitor(
     """
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
     draws = Bootstrap(n_boot, rng, n_jobs, None, stratified)
-    source, target = as_pair(p_source, y_source, p_target)
-    order, cuts = cut(target.facts.rows, time, window, rows)
+    source, target = open_pair(p_source, y_source, p_target)
+    order, cuts = cut(target.summary.rows, time, window, rows)
     parts = [(place, order[start:stop]) for place, start, stop in cuts]
     long = [(place, part) for place, part in parts if len(part) >= LEAST_ROWS]
     if not long:
@@ -216,8 +216,8 @@ def _draws(windows: int) -> int:
 
 def _windows(target: Engine, parts: list[np.ndarray]) -> Iterator[Predictions]:
     """The rows of each window: taken from memory, or from batches as they are read once."""
-    if target.kept is not None:
-        rows = target.kept
+    if target.in_memory is not None:
+        rows = target.in_memory
         return (_taken(rows, part) for part in parts)
     if not isinstance(target, Batches):
         msg = "monitor needs arrays or scanned batches: a cluster's table has no order"
@@ -242,7 +242,7 @@ def _streamed(target: Batches, spans: list[tuple[int, int]]) -> Iterator[Predict
             held.append(next(batches))
         while held and start + len(held[0]) <= first:
             start += len(held.pop(0))
-        yield joined_rows(held).rows(first - start, last - start)
+        yield concatenate_rows(held).rows(first - start, last - start)
 
 
 def _taken(target: Predictions, rows: np.ndarray) -> Predictions:

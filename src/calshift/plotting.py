@@ -128,7 +128,7 @@ def plot_monitoring(found: MonitoringResult, ax: Any, level: float, max_error: f
         ax.figure.set_size_inches(8, 4)
     at = _middles(found)
     roots, trusted = found.roots, found.trusted
-    if all(result.law is not None for result in found.results):
+    if all(result.has_interval for result in found.results):
         low, high = found.band(level)
         ax.fill_between(at, low, high, color=TARGET, alpha=0.18, linewidth=0, zorder=1.5)
         ax.vlines(at, low, high, color=TARGET, linewidth=0.8, zorder=2)  # also of a lone window
@@ -180,7 +180,7 @@ def _roots(result: CalibrationErrorResult) -> np.ndarray:
 
 def _root_ends(result: CalibrationErrorResult) -> np.ndarray | None:
     """(2, bars) ends of the intervals, or None."""
-    if result.law is None:
+    if not result.has_interval:
         return None
     if result.per_class is None:
         return np.array(result.confidence_interval(root=True))[:, None]

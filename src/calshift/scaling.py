@@ -245,29 +245,29 @@ def scaling_prior(kind: str, class_counts: np.ndarray) -> Prior:
     a, d = start.slopes, len(start.parameters)
     least = LEAST_STRENGTH * np.eye(d)
     least[a:, a:] += class_counts.sum() / max(d - a, 1)  # a constant in all biases does nothing
-    found = [] if a == 1 else [(slice(0, a), complement(np.ones((a, 1))))]
+    found = [] if a == 1 else [(slice(0, a), orthogonal_projector(np.ones((a, 1))))]
     if d > a:
-        found.append((slice(a, d), complement(laws(class_counts))))
+        found.append((slice(a, d), orthogonal_projector(shares_column(class_counts))))
     found = [(where, form) for where, form in found if np.trace(form) > 0.5]
     ranks = np.array([np.trace(form) for _, form in found])
-    forms = tuple(placed(form, where, where, d) for where, form in found)
+    forms = tuple(place_block(form, where, where, d) for where, form in found)
     return Prior(start.parameters, least, forms, lambda strength: ranks)
 
 
-def laws(class_counts: np.ndarray) -> np.ndarray:
+def shares_column(class_counts: np.ndarray) -> np.ndarray:
     """(S, 2) what biases follow: a constant, and the log class shares."""
     counts = class_counts[class_counts > 0]
     return np.stack([np.ones(len(counts)), np.log(counts / counts.sum())], axis=1)
 
 
-def complement(columns: np.ndarray) -> np.ndarray:
+def orthogonal_projector(columns: np.ndarray) -> np.ndarray:
     """The projection onto what the columns cannot express."""
     basis, size, _ = np.linalg.svd(columns, full_matrices=False)
     basis = basis[:, size > 1e-6 * size[0]]
     return np.asarray(np.eye(len(columns)) - basis @ basis.T)
 
 
-def placed(form: np.ndarray, rows: slice, columns: slice, d: int) -> np.ndarray:
+def place_block(form: np.ndarray, rows: slice, columns: slice, d: int) -> np.ndarray:
     """A form of some of the parameters among d of them."""
     whole = np.zeros((d, d))
     whole[rows, columns] = form

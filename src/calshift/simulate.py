@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from calshift._core.convert import softmax, to_numpy
-from calshift._core.validate import checked_generator, checked_whole, is_number, label_codes
+from calshift._core.validate import encode_labels, is_number, validate_integer, validate_rng
 from calshift.errors import InvalidInput
-from calshift.estimators.folded_normal import unfolded
+from calshift.estimators.folded_normal import unfold
 
 
 def resample_label_shift(
@@ -44,14 +44,14 @@ def resample_label_shift(
         msg = "give either prior or imbalance_factor"
         raise InvalidInput(msg)
     if prior is None:
-        labels = label_codes(y, "y")
+        labels = encode_labels(y, "y")
         share = _tail(imbalance_factor, int(labels.max()) + 1)
     else:
         share = _checked_prior(prior)
-        labels = label_codes(y, "y", len(share))
+        labels = encode_labels(y, "y", len(share))
     K = len(share)
     counts = _counts(share, np.bincount(labels, minlength=K), size)
-    rng = checked_generator(rng)
+    rng = validate_rng(rng)
     chosen = [rng.choice(np.flatnonzero(labels == c), counts[c], replace=False) for c in range(K)]
     return np.asarray(rng.permutation(np.concatenate(chosen)))
 
@@ -82,7 +82,7 @@ def _counts(share: np.ndarray, available: np.ndarray, size: int | None) -> np.nd
     most = float(np.min(available[asked] / share[asked]))
     if size is None:
         return np.asarray(np.floor(most * share + 1e-9), dtype=int)
-    size = checked_whole(size, "size", 1)
+    size = validate_integer(size, "size", 1)
     exact = size * share / share.sum()
     counts = np.floor(exact + 1e-9).astype(int)
     counts[np.argsort(counts - exact, kind="stable")[: size - counts.sum()]] += 1
@@ -130,7 +130,7 @@ class BetaSimulation:
         return self._draw(n, self.prior_target, rng)
 
     def _draw(self, n: int, prior: float, rng: Any) -> tuple[np.ndarray, np.ndarray]:
-        rng = checked_generator(rng)
+        rng = validate_rng(rng)
         y = (rng.random(n) < prior).astype(np.intp)
         p = np.where(y == 1, rng.beta(*self.positive, n), rng.beta(*self.negative, n))
         return p, y
@@ -221,7 +221,7 @@ class GaussianSimulation:
         self, n: int, domain: str, rng: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Predictions, labels, and log p(x | y) up to a constant."""
-        rng = checked_generator(rng)
+        rng = validate_rng(rng)
         y = rng.choice(self.n_classes, n, p=self.prior(domain))
         x = self.means[y] + rng.normal(size=(n, self.dimensions))
         likelihood = x @ self.means.T - (self.means**2).sum(axis=1) / 2
@@ -237,10 +237,10 @@ class GaussianSimulation:
         averages to E[Y | f] - f up to a little noise, which is taken out. Groups must be small:
         among many classes few rows have a high score, and those are spread widely.
         """
-        if checked_whole(rows, "rows", 10_000) % 10_000:
+        if validate_integer(rows, "rows", 10_000) % 10_000:
             msg = f"rows must be a multiple of 10 000; got {rows}"
             raise InvalidInput(msg)
-        rng = checked_generator(rng)
+        rng = validate_rng(rng)
         blocks = [self.draw(10_000, domain, rng) for _ in range(rows // 10_000)]
         score = np.concatenate([p.astype(np.float32) for p, _, _ in blocks])
         gap = np.concatenate([(posterior - p).astype(np.float32) for p, _, posterior in blocks])
@@ -248,7 +248,7 @@ class GaussianSimulation:
         for c in range(self.n_classes):
             groups = gap[np.argsort(score[:, c]), c].astype(float).reshape(-1, GROUP)
             mean, noise = groups.mean(axis=1), groups.var(axis=1, ddof=1) / GROUP
-            errors.append(np.mean(unfolded(mean, noise, norm)))
+            errors.append(np.mean(unfold(mean, noise, norm)))
         return float(np.mean(errors))
 
 

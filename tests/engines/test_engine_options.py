@@ -107,14 +107,14 @@ def test_the_inputs_of_a_report_are_all_files_together(folders, tmp_path):
 
 
 def test_large_files_are_read_in_passes_by_themselves(folders, monkeypatch):
-    from calshift.io.columns import Asked
+    from calshift.io.columns import ColumnSpec
 
     options = {"engine": "auto", "checkpoint": None, "jobs": 1}
-    assert not open_samples(*folders, Asked(), options).in_passes
-    assert open_samples(*folders, Asked(), options | {"checkpoint": "run.npz"}).in_passes
+    assert not open_samples(*folders, ColumnSpec(), options).in_passes
+    assert open_samples(*folders, ColumnSpec(), options | {"checkpoint": "run.npz"}).in_passes
     monkeypatch.setattr("calshift.cli.samples.LARGE", 10_000)
-    assert open_samples(*folders, Asked(), options).in_passes
-    assert not open_samples(*folders, Asked(), options | {"engine": "arrays"}).in_passes
+    assert open_samples(*folders, ColumnSpec(), options).in_passes
+    assert not open_samples(*folders, ColumnSpec(), options | {"engine": "arrays"}).in_passes
 
 
 def test_a_page_of_a_streamed_result_says_why_it_has_no_diagrams(folders, tmp_path, capsys):

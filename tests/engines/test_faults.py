@@ -133,7 +133,7 @@ def test_a_truncated_part_is_named_and_nothing_half_written(
 
 def test_a_part_that_goes_away_between_two_passes_is_named(folders):
     source = calshift.scan(folders[0])
-    assert source.facts.rows == 1500
+    assert source.summary.rows == 1500
     Path(folders[0], "part-1.parquet").unlink()
     with pytest.raises(InvalidInput, match=r"part-1\.parquet: no such file"):
         source.total(len)

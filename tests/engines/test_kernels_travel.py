@@ -8,7 +8,7 @@ import pytest
 
 import calshift
 from calshift.engines import Arrays
-from calshift.engines.base import Mapped
+from calshift.engines.base import MappedEngine
 from calshift.weights import METHODS
 from tests.engines.samples import P_SOURCE, P_TARGET, Y_SOURCE
 
@@ -19,14 +19,14 @@ MOST_BYTES = 2_000_000
 class Elsewhere:
     """Rows to which kernels travel, and which cannot travel themselves."""
 
-    kept = None
+    in_memory = None
 
     def __init__(self, p, y=None):
         self.rows = Arrays(calshift.Predictions(p, y))
 
     @property
-    def facts(self):
-        return self.rows.facts
+    def summary(self):
+        return self.rows.summary
 
     def total(self, kernel):
         from pyspark import cloudpickle
@@ -36,7 +36,7 @@ class Elsewhere:
         return self.rows.total(pickle.loads(sent))
 
     def mapped(self, function):
-        return Mapped(self, function)
+        return MappedEngine(self, function)
 
     def __reduce__(self):
         msg = "an engine does not travel"

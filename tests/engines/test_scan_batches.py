@@ -28,7 +28,7 @@ class Again:
 
 def complaint(data, **asked) -> str:
     with pytest.raises(InvalidInput) as raised:
-        _ = calshift.scan(data, **asked).facts
+        _ = calshift.scan(data, **asked).summary
     assert "\n" not in str(raised.value)
     return str(raised.value)
 
@@ -82,7 +82,7 @@ def test_weights_of_rows_are_kept_and_rows_of_none_left_out():
     weight = np.arange(len(P_SOURCE)) % 4
     parts = zip(cut(P_SOURCE), cut(Y_SOURCE), cut(weight), strict=True)
     nothing = (P_SOURCE[:5], Y_SOURCE[:5], np.zeros(5))
-    facts = calshift.scan([nothing, *parts]).facts
+    facts = calshift.scan([nothing, *parts]).summary
     assert facts.size == weight.sum()
     assert facts.rows == np.count_nonzero(weight)
 
@@ -92,7 +92,7 @@ def test_a_generator_is_kept_in_files_that_go_with_it():
     folder = engine.reader.folder
     assert {path.suffix for path in folder.iterdir()} == {".npy"}
     assert len(list(folder.iterdir())) == 2  # small batches are joined
-    assert engine.facts.rows == 1500
+    assert engine.summary.rows == 1500
     del engine
     gc.collect()
     assert not folder.exists()
@@ -113,13 +113,13 @@ def test_nothing_is_left_of_a_generator_that_fails(tmp_path, monkeypatch):
 
 def test_weights_survive_the_files_of_a_generator():
     batches = [(P_SOURCE[:400], Y_SOURCE[:400]), (P_SOURCE[400:], Y_SOURCE[400:], np.full(1100, 3))]
-    assert calshift.scan(iter(batches)).facts.size == 400 + 3300
+    assert calshift.scan(iter(batches)).summary.size == 400 + 3300
 
 
 def test_empty_batches_are_no_rows():
     empty = (np.zeros((0, 3)), np.zeros(0, int))
     engine = calshift.scan([empty, *source_batches(), empty])
-    assert engine.facts.rows == 1500
+    assert engine.summary.rows == 1500
     assert "at least one row" in complaint([empty])
     assert "at least one row" in complaint([])
 
@@ -127,8 +127,8 @@ def test_empty_batches_are_no_rows():
 def test_names_of_classes_come_with_frames_or_are_given():
     names = ["ant", "bee", "cow"]
     frames = [pd.DataFrame(p, columns=names) for p in cut(P_TARGET)]
-    assert calshift.scan(frames).facts.classes == tuple(names)
-    assert calshift.scan(iter(frames)).facts.classes == tuple(names)
+    assert calshift.scan(frames).summary.classes == tuple(names)
+    assert calshift.scan(iter(frames)).summary.classes == tuple(names)
     texts = [(p, np.array(names)[y]) for p, y in source_batches()]
     np.testing.assert_array_equal(rows_of(calshift.scan(texts, classes=names))[1], Y_SOURCE)
     turned = [frames[0], frames[1][names[::-1]]]
@@ -186,7 +186,7 @@ def test_what_files_have_is_not_asked_of_batches():
 def test_batches_that_change_between_two_passes_are_an_error():
     batches = source_batches()
     engine = calshift.scan(batches)
-    assert engine.facts.rows == 1500
+    assert engine.summary.rows == 1500
     del batches[1]
     with pytest.raises(InvalidInput, match=r"1,500 rows in the first pass and 1,100 in a later"):
         engine.total(len)
@@ -229,4 +229,4 @@ def test_threads_add_up_in_the_order_of_the_batches(jobs):
 )
 def test_rows_that_do_not_count_are_checked_too(batch, message):
     with pytest.raises(InvalidInput, match=message):
-        _ = calshift.scan([batch, (P_SOURCE, Y_SOURCE)]).facts
+        _ = calshift.scan([batch, (P_SOURCE, Y_SOURCE)]).summary

@@ -16,7 +16,7 @@ from tests.prediction_files import NAMES, named, table, write
 def complaint(data, **asked) -> str:
     """What is said when the sample is opened, or read."""
     with pytest.raises(InvalidInput) as raised:
-        _ = calshift.scan(data, batch_rows=64, **asked).facts
+        _ = calshift.scan(data, batch_rows=64, **asked).summary
     assert "\n" not in str(raised.value)
     assert "--" not in str(raised.value)  # Python's words
     return str(raised.value)

@@ -31,8 +31,8 @@ def check_rows(engine, p=P_SOURCE, y=Y_SOURCE):
 def test_a_folder_of_parts_has_the_rows_of_the_arrays(ending, tmp_path):
     engine = calshift.scan(folder_of(tmp_path / "parts", P_SOURCE, Y_SOURCE, ending))
     check_rows(engine)
-    assert engine.facts.classes == NAMES
-    np.testing.assert_array_equal(engine.facts.class_counts, np.bincount(Y_SOURCE))
+    assert engine.summary.classes == NAMES
+    np.testing.assert_array_equal(engine.summary.class_counts, np.bincount(Y_SOURCE))
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -164,8 +164,8 @@ def test_categories_that_do_not_occur_do_not_matter(tmp_path):
 
 def test_labels_that_are_not_asked_for_are_not_read(tmp_path):
     folder = folder_of(tmp_path / "parts", P_SOURCE, Y_SOURCE)
-    assert not calshift.scan(folder, labelled=False).facts.labelled
-    assert calshift.scan(folder).facts.labelled
+    assert not calshift.scan(folder, labelled=False).summary.labelled
+    assert calshift.scan(folder).summary.labelled
     with pytest.raises(InvalidInput, match=r"no column of labels.*label="):
         calshift.scan(folder_of(tmp_path / "target", P_TARGET), labelled=True)
 
@@ -174,7 +174,7 @@ def test_classes_name_lists_and_put_columns_in_order(tmp_path):
     write(tmp_path / "s.jsonl", {"probs": P_SOURCE.tolist(), "label": named(Y_SOURCE)})
     engine = calshift.scan(tmp_path / "s.jsonl", classes=NAMES)
     check_rows(engine)
-    assert engine.facts.classes == NAMES
+    assert engine.summary.classes == NAMES
     folder = folder_of(tmp_path / "parts", P_SOURCE, Y_SOURCE)
     turned = calshift.scan(folder, classes=NAMES[::-1])
     check_rows(turned, P_SOURCE[:, ::-1], 2 - Y_SOURCE)
@@ -190,7 +190,7 @@ def test_columns_by_list_and_scores_of_one_column(tmp_path):
     columns = {"p_fraud": SCORES.tolist(), "truth": ["fraud" if y else "fine" for y in FRAUD]}
     engine = calshift.scan(write(tmp_path / "b.csv", columns), label="truth")
     check_rows(engine, SCORES, FRAUD)
-    assert engine.facts.classes == ("not fraud", "fraud")
+    assert engine.summary.classes == ("not fraud", "fraud")
 
 
 def test_logits_become_probabilities(tmp_path):
@@ -202,14 +202,14 @@ def test_logits_become_probabilities(tmp_path):
 def test_a_file_that_changes_between_two_passes_is_an_error(tmp_path):
     folder = folder_of(tmp_path / "parts", P_SOURCE, Y_SOURCE)
     engine = calshift.scan(folder)
-    assert engine.facts.rows == 1500
+    assert engine.summary.rows == 1500
     os.utime(f"{folder}/part-1.parquet", (1, 1))
     with pytest.raises(InvalidInput, match=r"part-1.parquet changed while it was read"):
         engine.total(len)
 
 
 def rows_in(pattern) -> int:
-    return calshift.scan(pattern, labelled=False).facts.rows
+    return calshift.scan(pattern, labelled=False).summary.rows
 
 
 def test_a_file_counts_once_however_it_is_named(tmp_path):

@@ -7,12 +7,12 @@ import pytest
 
 import calshift
 from calshift._core.addable import Sums, Tally
-from calshift.binning.confidence_cells import cells_of
+from calshift.binning.confidence_cells import choose_cells
 from calshift.binning.edges import BinEdges
 from calshift.binning.statistics import ShiftStatistics, source_kernel
 from calshift.engines import Arrays, Spark
 from calshift.engines.checkpoint import Journal
-from calshift.engines.sample_summary import counted
+from calshift.engines.sample_summary import summary_terms
 from calshift.weights.mixture import _gradient
 from tests.prediction_files import NAMES, SIMULATION, named
 
@@ -60,12 +60,12 @@ def same(a, b, tolerance: float) -> bool:
 
 def kernels(sample: Arrays):
     """Several kernels as one, so that they take one pass."""
-    facts = sample.facts
-    events = calshift.api.binned_events("binary" if facts.one_column else "classwise", facts)
+    facts = sample.summary
+    events = calshift.api.select_binned_events("binary" if facts.one_column else "classwise", facts)
     inner = (np.linspace(0.1, 0.9, 9),) * events.count
     edges = BinEdges(events, tuple(range(events.count)), inner, False, None)
-    cells = cells_of(sample, sample, 8)[0].source_kernel(facts.class_counts > 0)
-    each = [counted, cells, source_kernel(edges), lambda batch: batch.p.itemsize / len(batch)]
+    cells = choose_cells(sample, sample, 8)[0].source_kernel(facts.class_counts > 0)
+    each = [summary_terms, cells, source_kernel(edges), lambda batch: batch.p.itemsize / len(batch)]
     if not facts.one_column:
         each.append(_gradient(np.linspace(0.5, 1.5, facts.n_classes)))
     return lambda batch: Sums(kernel(batch) for kernel in each)
@@ -89,17 +89,17 @@ def test_changed_probabilities_are_worked_out_where_the_rows_are(written):
 
     here = Arrays(calshift.Predictions(P, Y)).mapped(squared)
     there = calshift.scan_spark(written({"p": P, "y": Y})).mapped(squared)
-    assert same(there.total(counted), here.total(counted), 1e-12)
-    assert there.facts.classes is None
+    assert same(there.total(summary_terms), here.total(summary_terms), 1e-12)
+    assert there.summary.classes is None
 
 
 def test_many_partitions_are_added_in_groups(written, monkeypatch):
     sample = calshift.scan_spark(written({"p": P, "y": Y}, parts=10, empty=1))
-    once = sample.facts
+    once = sample.summary
     assert sample.parts == 11  # empty ones too
     monkeypatch.setattr("calshift.engines.spark.engine.MOST_PARTS", 3)
-    assert len(sample._sums(counted).collect()) == 4  # groups of 3
-    again = sample.total(counted)
+    assert len(sample._sums(summary_terms).collect()) == 4  # groups of 3
+    again = sample.total(summary_terms)
     assert (again["rows"], again["size"]) == (once.rows, once.size)
     assert same(again["predicted"], once.predicted, 1e-14)
     assert sample.parts == 11
@@ -111,7 +111,7 @@ def test_answers_are_those_of_arrays(written, case):
     p, y, q = (P, Y, Q) if case == "three classes" else (SCORES, FRAUD, SCORES_NOW)
     source = calshift.scan_spark(written({"p": p, "y": y}, parts=3))
     target = calshift.scan_spark(written({"p": q, "y": np.zeros(len(q))}, parts=2), labelled=False)
-    assert not target.facts.labelled
+    assert not target.summary.labelled
     found = calshift.label_shift_weights(source, None, target)
     expected = calshift.label_shift_weights(p, y, q)
     assert np.allclose(found.values, expected.values, rtol=1e-9, atol=0)
@@ -131,7 +131,9 @@ def test_classes_are_taken_in_the_order_asked_for(written):
     turned = written(by_class(P[:, ::-1], NAMES[::-1]) | {"label": named(Y)})
     sample = calshift.scan_spark(turned, classes=NAMES)
     assert sample.classes == NAMES
-    assert same(sample.total(counted), Arrays(calshift.Predictions(P, Y)).total(counted), 1e-12)
+    assert same(
+        sample.total(summary_terms), Arrays(calshift.Predictions(P, Y)).total(summary_terms), 1e-12
+    )
     assert calshift.scan_spark(turned).classes == NAMES[::-1]
 
 
@@ -140,7 +142,9 @@ def test_names_may_have_dots_and_quotes(written):
     table = written(by_class(P, names) | {"the.label": named(Y, names)})
     sample = calshift.scan_spark(table, label="the.label")
     assert sample.classes == names
-    assert same(sample.total(counted), Arrays(calshift.Predictions(P, Y)).total(counted), 1e-12)
+    assert same(
+        sample.total(summary_terms), Arrays(calshift.Predictions(P, Y)).total(summary_terms), 1e-12
+    )
 
 
 def test_vectors_of_sparks_own_classifiers_are_read(spark):
@@ -148,23 +152,23 @@ def test_vectors_of_sparks_own_classifiers_are_read(spark):
 
     rows = [(Vectors.dense(row), int(y)) for row, y in zip(P[:50].tolist(), Y[:50], strict=True)]
     sample = calshift.scan_spark(spark.createDataFrame(rows, ["probability", "label"]))
-    expected = Arrays(calshift.Predictions(P[:50], Y[:50])).total(counted)
-    assert same(sample.total(counted), expected, 1e-12)
+    expected = Arrays(calshift.Predictions(P[:50], Y[:50])).total(summary_terms)
+    assert same(sample.total(summary_terms), expected, 1e-12)
 
 
 def test_logits_become_probabilities(written):
     sample = calshift.scan_spark(written({"logits": np.log(P), "y": Y}), logits=True)
-    expected = Arrays(calshift.Predictions(P, Y)).total(counted)
-    assert same(sample.total(counted), expected, 1e-12)
+    expected = Arrays(calshift.Predictions(P, Y)).total(summary_terms)
+    assert same(sample.total(summary_terms), expected, 1e-12)
 
 
 def test_finished_passes_are_kept(written, tmp_path):
     table, place = written({"p": P, "y": Y}), tmp_path / "run.npz"
     first = calshift.scan_spark(table).running(Journal(place, "a run"), None, "source")
-    facts = first.facts
+    facts = first.summary
     again = calshift.scan_spark(table).running(Journal(place, "a run"), None, "source")
     again.frame = None  # nothing is read
-    assert again.facts == facts
+    assert again.summary == facts
     assert again.parts == 4
 
 
@@ -202,5 +206,5 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(written, tmp_path, monke
 
 def test_settings_of_the_session_stay_as_they_are(spark, written):
     before = spark.conf.getAll
-    assert calshift.scan_spark(written({"p": P, "y": Y})).facts.rows == 4000
+    assert calshift.scan_spark(written({"p": P, "y": Y})).summary.rows == 4000
     assert spark.conf.getAll == before

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift.engines.sample_summary import counted
+from calshift.engines.sample_summary import summary_terms
 from calshift.engines.spark.tables import open_spark
 from calshift.errors import InvalidInput
 from tests.prediction_files import NAMES, SIMULATION, named
@@ -55,9 +55,9 @@ def deadly(batch, death, marker: str, part: int):
         try:
             os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
         except FileExistsError:
-            return counted(batch)
+            return summary_terms(batch)
         death()
-    return counted(batch)
+    return summary_terms(batch)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def deadly(batch, death, marker: str, part: int):
 )
 def test_a_worker_lost_in_a_pass_changes_nothing(written, tmp_path, monkeypatch, death, most):
     sample = calshift.scan_spark(written({"p": P, "y": Y}, parts=5))
-    assert sample.facts.rows == 2000
+    assert sample.summary.rows == 2000
     monkeypatch.setattr("calshift.engines.spark.engine.MOST_PARTS", most)
-    unharmed = sample.total(counted)
+    unharmed = sample.total(summary_terms)
     marker = tmp_path / "died"
     harmed = sample.total(partial(deadly, death=death, marker=str(marker), part=2))
     assert marker.exists()
@@ -131,7 +131,7 @@ def spoiled(row: int, value: float) -> np.ndarray:
 def test_wrong_rows_are_named_in_one_line(written, columns, said):
     sample = calshift.scan_spark(written(columns))
     with pytest.raises(InvalidInput, match=f"^{said}") as caught:
-        _ = sample.facts
+        _ = sample.summary
     assert "\n" not in str(caught.value)
 
 
@@ -140,7 +140,7 @@ def test_the_first_partitions_complaint_is_told_whatever_the_stages(written, mon
     sample.first = [0, 2000, 10]
     monkeypatch.setattr("calshift.engines.spark.engine.MOST_PARTS", 2)
     with pytest.raises(InvalidInput, match="partition 0 must"):
-        sample.total(counted)
+        sample.total(summary_terms)
 
 
 def test_labels_and_classes_that_do_not_fit_are_named(written):
@@ -150,7 +150,7 @@ def test_labels_and_classes_that_do_not_fit_are_named(written):
     with pytest.raises(InvalidInput, match=r"labels are names \('ant'\)"):
         calshift.scan_spark(written({"p": P, "y": named(Y)}))
     with pytest.raises(InvalidInput, match=r"3 classes, and names were given for 2"):
-        _ = calshift.scan_spark(written({"p": P, "y": Y}), classes=["a", "b"]).facts
+        _ = calshift.scan_spark(written({"p": P, "y": Y}), classes=["a", "b"]).summary
     with pytest.raises(InvalidInput, match=r"no column of labels .*label="):
         calshift.scan_spark(written({"p": P}), labelled=True)
     with pytest.raises(InvalidInput, match="must be a Spark DataFrame"):
@@ -161,7 +161,7 @@ def test_a_table_that_grew_is_noticed(written):
     sample = calshift.scan_spark(written({"p": P, "y": Y}))
     sample.first = [0, 1999, 4]
     with pytest.raises(InvalidInput, match=r"1,999 rows in the first pass and 2,000 in a later"):
-        sample.total(counted)
+        sample.total(summary_terms)
 
 
 def test_what_fails_in_a_kernel_is_told_without_java(written):
@@ -180,7 +180,7 @@ def test_tables_are_opened_by_path_and_by_name(spark, written, tmp_path):
     written({"p": P, "y": Y}).createOrReplaceTempView("predictions")
     folder = next(path for path in tmp_path.iterdir() if path.is_dir())
     for name in ("predictions", str(folder)):
-        assert open_spark(name, labelled=False).facts.rows == 2000
+        assert open_spark(name, labelled=False).summary.rows == 2000
     with pytest.raises(InvalidInput, match=r"^no_table: Spark gave up; \[TABLE_OR_VIEW_NOT_FOUND"):
         open_spark("no_table")
     with pytest.raises(InvalidInput, match=r"^/no/where: Spark gave up; \[PATH_NOT_FOUND"):
@@ -195,5 +195,5 @@ def test_a_truncated_part_is_named(spark, written, tmp_path):
         spark.read.schema("p array<double>, y long").parquet(str(part.parent))
     )
     with pytest.raises(InvalidInput, match=r"002\.parquet") as caught:
-        _ = sample.facts
+        _ = sample.summary
     assert "\n" not in str(caught.value)

@@ -235,7 +235,7 @@ def test_lists_of_paths_are_files_and_paths_among_batches_are_named(tmp_path):
     close(found.values, calshift.label_shift_weights(P_SOURCE, Y_SOURCE, P_TARGET).values)
     for data in (tmp_path.glob("*.csv"), iter([path]), [path, P_TARGET]):
         with pytest.raises(InvalidInput, match=r"batch 0: it is a path, .*t\.csv': pass a list"):
-            _ = calshift.scan(data).facts
+            _ = calshift.scan(data).summary
 
 
 def test_results_of_passes_cannot_be_compared_and_say_why():

@@ -26,12 +26,12 @@ def test_same_rng_same_bits_for_any_number_of_processes(options):
             result_of(p, y, q, "bbse-soft", rng=make(), n_jobs=jobs, **SMALL, **options)
             for jobs in (1, 2)
         )
-        np.testing.assert_array_equal(one.law.draws, two.law.draws)
-        np.testing.assert_array_equal(one.class_law.draws, two.class_law.draws)
+        np.testing.assert_array_equal(one._distribution.draws, two._distribution.draws)
+        np.testing.assert_array_equal(one.class_distribution.draws, two.class_distribution.draws)
         assert one.confidence_interval() == two.confidence_interval()
-        assert len(np.unique(one.law.draws)) == 24  # each draw has a seed of its own
+        assert len(np.unique(one._distribution.draws)) == 24  # each draw has a seed of its own
     other = result_of(p, y, q, "bbse-soft", rng=8, **SMALL, **options)
-    assert not np.isin(other.law.draws, one.law.draws).any()
+    assert not np.isin(other._distribution.draws, one._distribution.draws).any()
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -49,10 +49,10 @@ def test_interval_is_the_spread_of_the_draws_around_the_estimate():
     """low and high lie as far from the estimate as the quantiles of the draws from their mean."""
     p, y, q, w = drawn(3)
     result = result_of(p, y, q, w, rng=1, **SMALL)
-    draws = result.law.draws
+    draws = result._distribution.draws
     assert draws.shape == (24,)
-    assert result.class_law.draws.shape == (24, 3)
-    assert result.class_law.draws.mean(axis=1) == pytest.approx(draws)
+    assert result.class_distribution.draws.shape == (24, 3)
+    assert result.class_distribution.draws.mean(axis=1) == pytest.approx(draws)
     assert result.standard_error == pytest.approx(np.std(draws, ddof=1))
     for level in (0.5, 0.9):
         around = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]) - draws.mean()
@@ -70,7 +70,7 @@ def test_each_draw_is_the_estimate_of_rows_counted_again(weights, options):
     result = result_of(p, y, q, weights, rng=3, **SMALL, **options)
     seeds = np.random.SeedSequence(3).spawn(24)
     for k in range(0, 24, 8):
-        rng, found = np.random.default_rng(seeds[k]), result.law.draws[k]
+        rng, found = np.random.default_rng(seeds[k]), result._distribution.draws[k]
         source = Predictions(p, y, sample_weight=rng.poisson(1, len(p)))
         target = Predictions(q, sample_weight=rng.poisson(1, len(q)))
         again = result_of(source, None, target, weights, interval=None, **options)
@@ -85,8 +85,8 @@ def test_stratified_draws_keep_the_counts_of_the_classes(method):
     options = {"interval": "bootstrap", "n_boot": 30, "rng": 0, "bins": 2}
     asked = w if method == "given" else method
     result = result_of(p[keep], y[keep], q, asked, stratified=True, **options)
-    assert result.class_law.draws.shape == (30, 3)
-    assert np.isfinite(result.class_law.draws).all()
+    assert result.class_distribution.draws.shape == (30, 3)
+    assert np.isfinite(result.class_distribution.draws).all()
 
 
 def test_samples_too_small_to_be_drawn_again_are_refused():
@@ -110,7 +110,7 @@ def test_spread_of_the_draws_is_what_the_moves_of_the_rows_give(kind, method, st
     p, y, q, w = drawn(5, kind, *SIZES[kind])
     options = {"kind": kind, "bins": EDGES, "stratified": stratified}
     asked = w if method == "given" else method
-    law = result_of(p, y, q, asked, **options).law
+    law = result_of(p, y, q, asked, **options)._distribution
     boot = result_of(p, y, q, asked, interval="bootstrap", n_boot=120, rng=0, **options)
     assert boot.standard_error == pytest.approx(np.sqrt(law.first + 2 * law.second), rel=0.26)
 
@@ -141,11 +141,11 @@ def test_both_sides_are_drawn_again(side):
     sizes = {"n": 300, "m": 20_000} if side == "source" else {"n": 20_000, "m": 100}
     p, y, q, w = drawn(6, "binary", **sizes)
     first_order = result_of(p, y, q, w, bins=EDGES)
-    moves = getattr(first_order.moves, side)
+    moves = getattr(first_order._influence, side)
     own = moves @ moves
-    assert first_order.law.first < 1.2 * own  # else this tests nothing
+    assert first_order._distribution.first < 1.2 * own  # else this tests nothing
     boot = result_of(p, y, q, w, bins=EDGES, interval="bootstrap", n_boot=60, rng=0)
-    expected = np.sqrt(own + 2 * first_order.law.second)
+    expected = np.sqrt(own + 2 * first_order._distribution.second)
     assert boot.standard_error == pytest.approx(expected, rel=0.4)
 
 
@@ -187,7 +187,7 @@ def test_a_seed_sequence_can_be_used_twice():
     p, y, q, w = drawn(2, n=60, m=60)
     sequence = np.random.SeedSequence(3)
     one, two = (result_of(p, y, q, w, rng=sequence, **SMALL) for _ in range(2))
-    np.testing.assert_array_equal(one.law.draws, two.law.draws)
+    np.testing.assert_array_equal(one._distribution.draws, two._distribution.draws)
 
 
 @pytest.mark.parametrize("rng", [1.5, "abc", -1, [1.5]])

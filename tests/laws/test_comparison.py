@@ -60,9 +60,9 @@ def test_antisymmetric(kind, norm):
 def test_correlation_and_ends_from_the_moves_of_the_rows(norm):
     """r = sum of products of the moves over the rows both have; the ends by their formula."""
     a, b = models(3, norm=norm)
-    shared = a.moves.source @ b.moves.source + a.moves.target @ b.moves.target
-    length = [np.sqrt(one.moves.source @ one.moves.source + one.moves.target @ one.moves.target)
-              for one in (a, b)]  # fmt: skip
+    one, two = a._influence, b._influence
+    shared = one.source @ two.source + one.target @ two.target
+    length = [np.sqrt(i.source @ i.source + i.target @ i.target) for i in (one, two)]
     difference = calshift.compare(a, b)
     r = difference.correlation
     assert r == pytest.approx(shared / length[0] / length[1])
@@ -77,8 +77,8 @@ def test_correlation_and_ends_from_the_moves_of_the_rows(norm):
         )
         assert difference.confidence_interval(0.9, root=root) == pytest.approx((low, high))
     with_source = calshift.compare(a, a.source)  # which shares the source's rows alone
-    own = a.source.moves.source
-    expected = a.moves.source @ own / length[0] / np.sqrt(own @ own)
+    own = a.source._influence.source
+    expected = a._influence.source @ own / length[0] / np.sqrt(own @ own)
     assert with_source.correlation == pytest.approx(expected)
 
 

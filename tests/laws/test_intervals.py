@@ -14,7 +14,7 @@ import pytest
 
 import calshift
 from calshift import Predictions
-from calshift.results import SquareLaw
+from calshift.results import SquaredErrorDistribution
 
 from .samples import BINNED, drawn, result_of
 
@@ -90,9 +90,9 @@ def test_order_of_rows_does_not_matter(kind, method, bins, norm):
     # methods that search stop within 1e-8 of their weights
     loose = {"rel": 1e-5, "abs": 1e-9}
     assert numbers(one) == pytest.approx(numbers(other), **loose)
-    size = np.abs(one.moves.source).max()
-    assert one.moves.source[a] == pytest.approx(other.moves.source, abs=1e-5 * size)
-    assert one.moves.target[b] == pytest.approx(other.moves.target, abs=1e-5 * size)
+    size = np.abs(one._influence.source).max()
+    assert one._influence.source[a] == pytest.approx(other._influence.source, abs=1e-5 * size)
+    assert one._influence.target[b] == pytest.approx(other._influence.target, abs=1e-5 * size)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -168,13 +168,15 @@ def test_target_equal_to_source_gives_the_labelled_interval(kind):
             ends = np.array(shifted.class_intervals()), np.array(labelled.class_intervals())
             assert ends[0] == pytest.approx(ends[1], rel=1e-7, abs=1e-12)
         for name in ("plug", "bias", "second"):
-            one, other = getattr(shifted.law, name), getattr(labelled.law, name)
+            one, other = getattr(shifted._distribution, name), getattr(labelled._distribution, name)
             assert one == pytest.approx(other, rel=1e-9)
-        cross = 2 * shifted.moves.source @ shifted.moves.target  # the same rows in the same order
-        expected = shifted.law.first + cross
-        assert labelled.law.first == pytest.approx(expected, rel=1e-9)
-        moved = shifted.moves.source + shifted.moves.target
-        assert labelled.moves.source == pytest.approx(moved, rel=1e-9, abs=1e-15)
+        cross = (
+            2 * shifted._influence.source @ shifted._influence.target
+        )  # the same rows in the same order
+        expected = shifted._distribution.first + cross
+        assert labelled._distribution.first == pytest.approx(expected, rel=1e-9)
+        moved = shifted._influence.source + shifted._influence.target
+        assert labelled._influence.source == pytest.approx(moved, rel=1e-9, abs=1e-15)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -318,7 +320,9 @@ def test_the_interval_covers_if_the_law_holds(df, sizes):
     t = sizes * np.sqrt(2 * T)
     plug = kap * (rng.noncentral_chisquare(df, t / kap, 4000) if t > 0 else rng.chisquare(df, 4000))
     first = 4 * kap * (plug + bias / 4) - T
-    low, high = SquareLaw(plug, np.full(4000, bias), first, np.full(4000, T)).interval(0.95)
+    low, high = SquaredErrorDistribution(
+        plug, np.full(4000, bias), first, np.full(4000, T)
+    ).interval(0.95)
     covers = ((low <= t) & (t <= high)).mean()
     assert 0.95 - 4 * 0.0034 - (0.01 if df == 1 else 0) < covers < 0.985
     assert (low <= np.maximum(plug - bias, 0)).all()
@@ -375,7 +379,7 @@ def test_the_bootstrap_knows_weights_below_1_too():
     ],
 )
 def test_extreme_moments_have_ends(moments):
-    low, high = SquareLaw(*moments).interval(0.95)
+    low, high = SquaredErrorDistribution(*moments).interval(0.95)
     assert 0 <= low <= max(moments[0] - moments[1], 0) <= high
 
 
@@ -384,6 +388,6 @@ def test_moments_that_are_no_numbers_have_no_ends_and_leave_the_others_alone(wro
     for k in range(4):
         moments = [np.array([value, value]) for value in (2e-3, 1e-3, 1e-7, 1e-7)]
         moments[k][0] = wrong
-        low, high = SquareLaw(*moments).interval(0.95)
+        low, high = SquaredErrorDistribution(*moments).interval(0.95)
         assert np.isnan([low[0], high[0]]).all()
         assert 0 <= low[1] < high[1] < 0.1

@@ -281,7 +281,7 @@ def folded_moment(d, s, norm):
     )
 
 
-def unfolded(size, s2, norm):
+def unfold(size, s2, norm):
     """The d >= 0 with E|normal(d, s^2)|^p = size^p; 0 if size^p is less than noise alone gives.
 
     A variance that came out at or below 0 leaves nothing to take away.
@@ -301,7 +301,7 @@ def unfolded(size, s2, norm):
 
 def without_noise(size, s2, norm):
     """|g|^p with the noise taken out: exactly for p = 2, through the folded normal otherwise."""
-    return size**2 - s2 if norm == 2 else unfolded(size, s2, norm) ** norm
+    return size**2 - s2 if norm == 2 else unfold(size, s2, norm) ** norm
 
 
 def bin_residual(u, w):

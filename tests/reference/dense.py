@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from brute_force import bin_of, binned_places, mass_edges, scores_and_events, unfolded
+from brute_force import bin_of, binned_places, mass_edges, scores_and_events, unfold
 from scipy import linalg, optimize, stats
 
 import calshift
-from calshift.estimators.regression import fitted
-from calshift.estimators.statistics_sums import first_sums
+from calshift.estimators.regression import fit_residuals
+from calshift.estimators.statistics_sums import bin_sums_of
 
 FLOOR = 0.5  # of the eigenvalues of A / sum w relative to M, on hats
 LEAST_SLACK = 0.1  # of 1 - l
@@ -71,7 +71,7 @@ def means(bins, target_bins, scores):
 
 def hats_of(sums, k, w):
     """(B, L) the hats of an event at its bins."""
-    layout = fitted(first_sums(sums, w / w.max()), sums.edges).layout
+    layout = fit_residuals(bin_sums_of(sums, w / w.max()), sums.edges).layout
     rows, columns = k * layout.left.shape[1], k * layout.width
     bins = len(sums.edges[k]) + 1
     return layout.design.toarray()[rows : rows + bins, columns : columns + layout.count[k]]
@@ -137,7 +137,7 @@ def within(values, y):
 
 
 @dataclass
-class Law:
+class SamplingDistribution:
     """Moments of plug-in / kap ~ noncentral chi-square."""
 
     plug: float
@@ -204,13 +204,13 @@ def square_law(events, y, labelled=False, stratified=False):
         m = len(gbar)
         V1 = 4 * a @ (far.T @ far + xt.T @ xt) @ a
         V1 += apart @ apart / m**2 + 4 * np.mean(apart * (xt @ a))
-    return Law(a @ a + lean, np.trace(S), V1, np.sum(S**2))
+    return SamplingDistribution(a @ a + lean, np.trace(S), V1, np.sum(S**2))
 
 
 def gaps(problem, one):
     """|d| at every target row: |g| with its noise taken out."""
     noise = np.einsum("jl,lk,jk->j", one.at, one.S, one.at) - 2 * one.gt * (one.at @ one.lean)
-    d = np.array([unfolded(abs(g), s2, 1) for g, s2 in zip(one.gt, noise, strict=True)])
+    d = np.array([unfold(abs(g), s2, 1) for g, s2 in zip(one.gt, noise, strict=True)])
     if problem.room_up is None:
         return d
     return np.minimum(d, np.where(one.gt > 0, problem.room_up, problem.room_down))

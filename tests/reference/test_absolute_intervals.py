@@ -88,7 +88,7 @@ def test_ends_with_labels(kind, bins, stratified):
     options = {"kind": kind, "bins": bins, "stratified": stratified}
     result = calshift.calibration_error(p, y, norm=1, **options)
     assert result.estimate == pytest.approx(estimate, rel=2e-5)
-    assert result.law.estimate == pytest.approx(estimate, rel=2e-5)
+    assert result._distribution.estimate == pytest.approx(estimate, rel=2e-5)
     square = square_law(fits, y, labelled=True, stratified=stratified)
     for level in LEVELS:
         expected = ends(level, least, estimate, result.standard_error, square)
@@ -125,5 +125,5 @@ def test_rows_that_count_less_have_the_noise_of_fewer_rows():
     ends = []
     for weight in (1.0, 0.25):
         sample = calshift.Predictions(p, y, sample_weight=np.full(4000, weight))
-        ends.append(calshift.calibration_error(sample, norm=1, bins=3).law.least)
+        ends.append(calshift.calibration_error(sample, norm=1, bins=3)._distribution.least)
     assert ends[0] == pytest.approx(ends[1], rel=1e-9)

@@ -15,7 +15,7 @@ from brute_force import binned_places, mass_edges, rows, sample, scores_and_even
 from scipy import integrate
 
 import calshift
-from calshift.inference.algorithm1 import Bin, absolute, by_quadrature, spread_of, square
+from calshift.inference.algorithm1 import Bin, absolute, by_quadrature, square, variance_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
 NORMS = (1, 1.5, 2, 3, 4)
@@ -176,7 +176,7 @@ def test_the_sum_of_gaps_has_this_variance(name, norm):
     M, rng = len(f), np.random.default_rng(5)
     R = rng.normal(mean, math.sqrt(variance), (100_000, 1))
     total = (np.abs(R - rng.choice(f, (100_000, M))) ** norm).sum(axis=1)
-    within, shared = spread_of(norm)(as_bin(f, mean, variance))
+    within, shared = variance_of(norm)(as_bin(f, mean, variance))
     assert np.var(total) == pytest.approx(M * within + M * (M - 1) * shared, rel=0.055)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from calshift import Predictions
 from calshift.engines import Arrays
-from calshift.weights import estimated_weights
+from calshift.weights import estimate_weights
 
 SIZES = (2, 10, 100)
 TIGHT = {"solver": "CLARABEL", "tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
@@ -53,7 +53,7 @@ def pair(source, target):
 
 def found(method, soft, source, target):
     name = method + ("-soft" if soft else "")
-    return estimated_weights(name, Arrays(source), Arrays(target)).values
+    return estimate_weights(name, Arrays(source), Arrays(target)).values
 
 
 def system(source, target, soft):

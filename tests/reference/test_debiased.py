@@ -19,7 +19,7 @@ from brute_force import (
     plugin_kernel,
     rows,
     sample,
-    unfolded,
+    unfold,
     width_edges,
 )
 
@@ -134,7 +134,7 @@ def test_small_noise_is_taken_out_too(distance, norm):
     p = 0.6 + 0.4 / distance * np.sqrt(39) * np.tile([-1, 1], 20)  # s^2 = half-width^2 / (n - 1)
     assert 0 < p.min() < p.max() < 1
     result = calshift.calibration_error(p, np.ones(40, dtype=int), norm=norm, bins=1)
-    expected = unfolded(0.4, (0.4 / distance) ** 2, norm) ** norm
+    expected = unfold(0.4, (0.4 / distance) ** 2, norm) ** norm
     assert result.estimate == agrees(expected, norm, "debiased")
 
 

@@ -13,7 +13,7 @@ import pytest
 from calshift import Predictions
 from calshift.engines import Arrays
 from calshift.scaling import Prior
-from calshift.weights import METHODS, estimated_weights
+from calshift.weights import METHODS, estimate_weights
 
 STEP = 0.05
 ROWS = range(0, 40, 5)
@@ -66,14 +66,14 @@ def derivative(method, source, target, side, row, of="values"):
             pair = with_weight(source, row, more), target
         else:
             pair = source, with_weight(target, row, more)
-        ends.append(getattr(estimated_weights(method, *map(Arrays, pair)), of))
+        ends.append(getattr(estimate_weights(method, *map(Arrays, pair)), of))
     size = source.size if side == "source" else target.size
     return (ends[0] - ends[1]) / (2 * STEP) * size
 
 
 def disagreement(method, source, target):
     """Largest difference of phi from the derivative, beside the largest of phi; both sides."""
-    damped, found = estimated_weights(method, Arrays(source), Arrays(target)).influence, []
+    damped, found = estimate_weights(method, Arrays(source), Arrays(target)).influence, []
     influence = damped.inner  # what is held or implausibly large is damped afterwards
     for side, batch in (("source", source), ("target", target)):
         phi = getattr(influence, side)(batch)
@@ -133,7 +133,7 @@ def test_influence_of_a_target_row_under_the_dirichlet_prior_is_exact_but_for_a_
     # the prior's rows, K / 2 beside m, count in the mean: 3% of the largest at m = 40; what is
     # left is 1e-5, and the 4% by which the prior slows every response would show
     source, target = sample(m=40)
-    phi = estimated_weights("map", Arrays(source), Arrays(target)).influence.target(target)
+    phi = estimate_weights("map", Arrays(source), Arrays(target)).influence.target(target)
     numeric = [derivative("map", source, target, "target", row) for row in range(40)]
     numeric -= np.mean(numeric, axis=0)
     np.testing.assert_allclose(phi - phi.mean(axis=0), numeric, atol=1e-4 * np.abs(phi).max())
@@ -142,8 +142,8 @@ def test_influence_of_a_target_row_under_the_dirichlet_prior_is_exact_but_for_a_
 @pytest.mark.parametrize(("method", "seed"), SHRUNKEN)
 def test_influence_of_shrunken_weights(method, seed):
     source, target = weak(seed)
-    w = estimated_weights(method, Arrays(source), Arrays(target))
-    exact = estimated_weights(method.replace("rlls", "bbse"), Arrays(source), Arrays(target))
+    w = estimate_weights(method, Arrays(source), Arrays(target))
+    exact = estimate_weights(method.replace("rlls", "bbse"), Arrays(source), Arrays(target))
     assert any("draws the weights towards 1" in note for note in w.warnings)
     assert w.values.min() > 0.1
     assert 0.1 < np.linalg.norm(w.values - 1) < 0.97 * np.linalg.norm(exact.values - 1)
@@ -152,7 +152,7 @@ def test_influence_of_shrunken_weights(method, seed):
 
 def test_weights_that_rlls_leaves_at_one_have_no_influence():
     source, target = sample(3, sharpness=0.0, noise=0.05, tilt=0)
-    w = estimated_weights("rlls-soft", Arrays(source), Arrays(target))
+    w = estimate_weights("rlls-soft", Arrays(source), Arrays(target))
     assert np.all(w.values == 1)
     assert np.all(w.influence.source(source) == 0)
     assert np.all(w.influence.target(target) == 0)
@@ -174,7 +174,7 @@ def test_covariance_is_the_sum_over_rows(method):
     The base is the share of classes, moved by 1_y - pi; for em the mean prediction, by p - pi.
     """
     source, target = counted(4)
-    result = estimated_weights(method, Arrays(source), Arrays(target))
+    result = estimate_weights(method, Arrays(source), Arrays(target))
     values = source.p if method == "em" else np.eye(3)[source.y]
     base = source.frequency @ values / source.size
     w, q = result.values, base * result.values
@@ -200,7 +200,7 @@ def test_covariance_is_that_of_the_derivatives_of_the_target_prior(method, monke
         for row, f in enumerate(batch.frequency):
             psi = derivative(method, source, target, side, row, of="prior_target")
             total += f * np.outer(psi, psi) / batch.size**2
-    result = estimated_weights(method, Arrays(source), Arrays(target))
+    result = estimate_weights(method, Arrays(source), Arrays(target))
     np.testing.assert_allclose(result.covariance, total, atol=1e-4 * total.max())
 
 
@@ -208,7 +208,7 @@ def test_covariance_is_that_of_the_derivatives_of_the_target_prior(method, monke
 def test_standard_errors_are_the_spread_over_draws(method):
     """200 draws know a spread to 1 / sqrt(400) = 5%: within four of these."""
     pairs = [map(Arrays, sample([6, draw], 500, 500)) for draw in range(200)]
-    found = [estimated_weights(method, *pair) for pair in pairs]
+    found = [estimate_weights(method, *pair) for pair in pairs]
     spread = np.std([result.prior_target for result in found], axis=0, ddof=1)
     error = np.mean([result.standard_error for result in found], axis=0)
     np.testing.assert_allclose(error / spread, 1, atol=0.2)
@@ -223,7 +223,7 @@ def test_what_the_target_adds_is_known_without_a_pass_over_it(method, seed, coun
     if counted:
         f = np.random.default_rng(seed).integers(1, 4, len(target))
         target = Predictions(target.p, sample_weight=f)
-    influence = estimated_weights(method, Arrays(source), Arrays(target)).influence
+    influence = estimate_weights(method, Arrays(source), Arrays(target)).influence
     phi = influence.target(target)
     expected = (phi * target.frequency[:, None]).T @ phi / target.size
     scale = np.abs(expected).max()

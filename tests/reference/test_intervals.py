@@ -11,7 +11,7 @@ import json
 
 import numpy as np
 import pytest
-from dense import Law, square_law
+from dense import SamplingDistribution, square_law
 from interval_cases import (
     BINS,
     LEVELS,
@@ -25,7 +25,7 @@ from interval_cases import (
 
 import calshift
 from calshift import Predictions
-from calshift.results import SquareLaw
+from calshift.results import SquaredErrorDistribution
 from calshift.scaling import Prior
 
 WEIGHTS = ("given", "em-bcts", "bbse-soft", "rlls")
@@ -115,7 +115,7 @@ def test_a_plug_in_that_the_ratios_bias_takes_below_0():
     law, result = square_law(fits, y), estimated(p, y, q, w, bins=1)
     assert law.plug < 0
     assert result.estimate == pytest.approx(law.estimate, rel=1e-9)
-    assert result.law.plug == 0
+    assert result._distribution.plug == 0
     low, high = result.confidence_interval()
     assert low == 0 <= high < 0.1
     assert result.standard_error == pytest.approx(law.standard_error, rel=1e-9)
@@ -149,8 +149,8 @@ def test_far_from_0_the_law_is_normal(V1):
     and Fisher the ends move by (z^2 - 1) / 6 of it, .008 standard deviations at z = 1.96.
     """
     plug, bias, T = 0.04, 2e-3, 1e-9
-    law = SquareLaw(np.array(plug), np.array(bias), np.array(V1), np.array(T))
-    expected = Law(plug, bias, V1, T).interval(0.95)
+    law = SquaredErrorDistribution(np.array(plug), np.array(bias), np.array(V1), np.array(T))
+    expected = SamplingDistribution(plug, bias, V1, T).interval(0.95)
     assert np.array(law.interval(0.95)) == pytest.approx(
         np.array(expected), rel=0, abs=0.008 * np.sqrt(V1)
     )
@@ -172,10 +172,12 @@ def test_many_coordinates_are_sketched():
     S2 = (x.T @ x) @ (x.T @ x)
     sd = np.sqrt(8 * np.sum(S2**2) / 64 + 16 * np.trace(S2) ** 2 / 64**2)
     assert 4 * sd < 0.4 * law.T  # else this tests nothing
-    assert abs(result.law.second - law.T) < 4 * sd
-    assert result.law.second != pytest.approx(law.T, rel=1e-9)
-    assert (result.law.plug, result.law.bias) == pytest.approx((law.plug, law.bias), rel=1e-9)
-    assert result.law.first == pytest.approx(law.V1, rel=1e-9)
+    assert abs(result._distribution.second - law.T) < 4 * sd
+    assert result._distribution.second != pytest.approx(law.T, rel=1e-9)
+    assert (result._distribution.plug, result._distribution.bias) == pytest.approx(
+        (law.plug, law.bias), rel=1e-9
+    )
+    assert result._distribution.first == pytest.approx(law.V1, rel=1e-9)
     assert result.per_class == pytest.approx([square_law([one], y).estimate for one in fits])
 
 
@@ -223,11 +225,11 @@ def test_moves_are_derivatives_of_the_plug_in(kind, weights, monkeypatch):
 
     rows = np.arange(0, 120, 9)
     numeric = np.array([slope("source", row) for row in rows]) + leveraged[rows]
-    size = np.abs(result.moves.source).max()
-    assert result.moves.source[rows] == pytest.approx(numeric, rel=0, abs=tolerance * size)
+    size = np.abs(result._influence.source).max()
+    assert result._influence.source[rows] == pytest.approx(numeric, rel=0, abs=tolerance * size)
     numeric = [slope("target", row) for row in rows]
-    size = np.abs(result.moves.target).max()
-    assert result.moves.target[rows] == pytest.approx(numeric, rel=0, abs=tolerance * size)
+    size = np.abs(result._influence.target).max()
+    assert result._influence.target[rows] == pytest.approx(numeric, rel=0, abs=tolerance * size)
 
 
 @pytest.mark.parametrize("kind", SHAPES)
@@ -236,15 +238,15 @@ def test_moves_with_labels_are_derivatives_too(kind):
     p, y, _, w = sample(kind, seed=12)
     options = {"kind": kind, "bins": EDGES, "estimator": "plugin"}
     result = calshift.calibration_error(p, y, **options)
-    assert result.moves.target is None
+    assert result._influence.target is None
     phi = no_influence(len(p), len(p), len(w))
     _, fits = fits_of(kind, p, y, p, np.ones_like(w), EDGES, phi)
     leveraged = np.mean([2 * (one.far - one.plain) @ one.a for one in fits], axis=0)
-    size = np.abs(result.moves.source).max()
+    size = np.abs(result._influence.source).max()
     for row in range(0, 120, 9):
         ends = [
             calshift.calibration_error(perturbed(p, y, row, more), interval=None, **options)
             for more in (STEP, -STEP)
         ]
         slope = (ends[0].estimate - ends[1].estimate) / (2 * STEP) + leveraged[row]
-        assert result.moves.source[row] == pytest.approx(slope, rel=0, abs=3e-5 * size)
+        assert result._influence.source[row] == pytest.approx(slope, rel=0, abs=3e-5 * size)

@@ -12,7 +12,7 @@ from calshift import Predictions
 from calshift.engines import Arrays, Blocks
 from calshift.scaling import fit_scaling
 from calshift.simulate import GaussianSimulation
-from calshift.weights import estimated_weights
+from calshift.weights import estimate_weights
 
 KINDS = ("ts", "bcts", "nbvs", "vs")
 OVERCONFIDENT = GaussianSimulation(n_classes=4, dimensions=3, temperature=0.4, imbalance=6)
@@ -73,7 +73,7 @@ def test_em_is_the_maximum_of_the_likelihood(K, left, m):
     if left:
         prior[K // 2 :] = 0
     (p, y), (q, _) = drawn(K, np.full(K, 1 / K), 1000, 2), drawn(m, prior / prior.sum(), m, 3)
-    result = estimated_weights("em", Arrays(Predictions(p, y)), Arrays(Predictions(q)))
+    result = estimate_weights("em", Arrays(Predictions(p, y)), Arrays(Predictions(q)))
     pi, found = p.mean(axis=0), result.prior_target
     assert result.converged
     assert found.min() >= 0
@@ -96,14 +96,14 @@ def test_em_takes_exact_zeros_for_very_small():
     p, q = (np.where(a < 0.03, 0, a) for a in (p, q))
     p, q = (a / a.sum(axis=1, keepdims=True) for a in (p, q))
     assert np.any(q == 0)
-    result = estimated_weights("em", Arrays(Predictions(p, y)), Arrays(Predictions(q)))
+    result = estimate_weights("em", Arrays(Predictions(p, y)), Arrays(Predictions(q)))
     np.testing.assert_allclose(result.prior_target, by_plain_em(q, p.mean(axis=0)), atol=1e-7)
 
 
 def test_em_where_the_source_lacks_a_class_is_em_on_the_others():
     (p, y), (q, _) = drawn(3, np.full(4, 1 / 4), 800, 2), drawn(4, np.arange(1, 5) / 10, 600, 2)
     p, y = p[y != 1], y[y != 1]
-    result = estimated_weights("em", Arrays(Predictions(p, y)), Arrays(Predictions(q)))
+    result = estimate_weights("em", Arrays(Predictions(p, y)), Arrays(Predictions(q)))
     p, q = (np.delete(a, 1, axis=1) / (1 - a[:, [1]]) for a in (p, q))
     assert np.isnan(result.values[1])
     found, pi = np.delete(result.prior_target, 1), p.mean(axis=0)
@@ -232,7 +232,7 @@ def overconfident_pair(n=10_000):
 def test_em_iterates_on_calibrated_target_scores(kind):
     p, y, q = overconfident_pair()
     source = Predictions(p, y)
-    result = estimated_weights(f"em-{kind}", Arrays(source), Arrays(Predictions(q)))
+    result = estimate_weights(f"em-{kind}", Arrays(source), Arrays(Predictions(q)))
     precision = fit_scaling(kind, Blocks(Arrays(source)), source.class_counts).precision
     centre = start(kind, 4)
 
@@ -260,7 +260,7 @@ def test_em_iterates_on_calibrated_target_scores(kind):
 
 def test_em_without_a_calibrator_is_wrong_on_overconfident_predictions():
     p, y, q = overconfident_pair()
-    result = estimated_weights("em", Arrays(Predictions(p, y)), Arrays(Predictions(q)))
+    result = estimate_weights("em", Arrays(Predictions(p, y)), Arrays(Predictions(q)))
     assert np.abs(result.prior_target - OVERCONFIDENT.prior("target")).max() > 0.08
 
 

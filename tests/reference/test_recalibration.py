@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 import calshift
 from calshift import Predictions
 from calshift.engines import Arrays, Blocks
-from calshift.recalibration.joint_fit import fit_shifted, shifted_prior
+from calshift.recalibration.joint_fit import fit_jointly, joint_prior
 from calshift.simulate import GaussianSimulation
 
 pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
@@ -250,7 +250,7 @@ def found_together(p, y, q, f, g):
     """The fit, and the library's likelihood (value, gradient, information) at any parameters."""
     source, target = Predictions(p, y, sample_weight=f), Predictions(q, sample_weight=g)
     blocks = Blocks(Arrays(source)), Blocks(Arrays(target))
-    model, found = fit_shifted(*blocks, source.class_counts)
+    model, found = fit_jointly(*blocks, source.class_counts)
     scored = [block.mapped(model.scaling.scores) for block in blocks]
 
     def likelihood(parameters):
@@ -280,7 +280,7 @@ def test_the_joint_likelihood_and_its_gradient():
 def test_the_fit_of_all_parameters_is_a_maximum_of_the_penalised_likelihood():
     sample = joint_sample()
     model, found, _, counts = found_together(*sample)
-    centre = shifted_prior("vs", counts).centre
+    centre = joint_prior("vs", counts).centre
     assert found.converged
 
     def penalised(at):

@@ -31,7 +31,7 @@ def check_writable(path: str | Path) -> None:
         raise InvalidInput(msg)
 
 
-def write_whole(path: str | Path, content: str) -> None:
+def write_atomically(path: str | Path, content: str) -> None:
     """Write text beside the place and move it there in one step: nobody sees half a file."""
     write_content(path, content.encode("utf-8", "backslashreplace"))
 

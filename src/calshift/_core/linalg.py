@@ -21,7 +21,7 @@ def inverse(matrix: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.pinv(matrix, RELATIVE_ZERO, hermitian=True))
 
 
-def freed_inverse(matrix: np.ndarray, free: np.ndarray) -> np.ndarray:
+def constrained_inverse(matrix: np.ndarray, free: np.ndarray) -> np.ndarray:
     """The inverse of a symmetric matrix on the free coordinates.
 
     The row of a coordinate held at its bound is the one it would have if it alone were set free,
@@ -40,7 +40,7 @@ def freed_inverse(matrix: np.ndarray, free: np.ndarray) -> np.ndarray:
     return answer
 
 
-def non_negative(system: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def nonnegative_least_squares(system: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """The x >= 0 that minimises |system x - wanted|."""
     from scipy.optimize import nnls
 

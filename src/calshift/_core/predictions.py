@@ -12,10 +12,10 @@ import numpy as np
 from calshift._core.convert import to_numpy
 from calshift._core.frozen import Frozen
 from calshift._core.validate import (
-    checked_classes,
-    checked_labels,
-    checked_probabilities,
-    checked_weight,
+    validate_classes,
+    validate_labels,
+    validate_probabilities,
+    validate_sample_weight,
 )
 from calshift.errors import InvalidInput
 
@@ -70,12 +70,12 @@ class Predictions(Frozen):
         start: int = 0,
     ) -> None:
         p, columns = to_numpy(p, name_p)
-        p = checked_probabilities(p, name_p, start)
+        p = validate_probabilities(p, name_p, start)
         n, K = len(p), 2 if p.ndim == 1 else p.shape[1]
-        classes = checked_classes(classes if classes is not None else columns, K)
+        classes = validate_classes(classes if classes is not None else columns, K)
         if y is not None:
-            y = checked_labels(to_numpy(y, name_y)[0], n, K, classes, name_y, start)
-        weight = None if sample_weight is None else checked_weight(sample_weight, n)
+            y = validate_labels(to_numpy(y, name_y)[0], n, K, classes, name_y, start)
+        weight = None if sample_weight is None else validate_sample_weight(sample_weight, n)
         if weight is not None and not weight.all():
             kept = weight > 0
             p, y, weight = p[kept], None if y is None else y[kept], weight[kept]
@@ -123,7 +123,7 @@ class Predictions(Frozen):
         return np.asarray(self.frequency * np.minimum(self.frequency, 1.0))
 
     @property
-    def mark(self) -> int:
+    def fingerprint(self) -> int:
         """A number by which labels and sample weights in this order are recognised."""
         kind = np.min_scalar_type(self.n_classes - 1)
         labels = zlib.crc32(np.ascontiguousarray(self.labels, dtype=kind).data)
@@ -144,7 +144,7 @@ class Predictions(Frozen):
         )
         return block
 
-    def taken(self, which: np.ndarray) -> Predictions:
+    def take(self, which: np.ndarray) -> Predictions:
         """Some of the rows, by their numbers."""
         other = object.__new__(Predictions)
         other.__dict__.update(
@@ -221,7 +221,7 @@ class Predictions(Frozen):
         return f"Predictions({len(self)} rows, {self.n_classes} classes, {labelled})"
 
 
-def joined_rows(parts: Sequence[Predictions]) -> Predictions:
+def concatenate_rows(parts: Sequence[Predictions]) -> Predictions:
     """Rows of several samples of the same kind, one after the other."""
     first = parts[0]
     weights = [part.frequency for part in parts]

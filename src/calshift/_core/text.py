@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-def noted(warnings: tuple[str, ...]) -> list[str]:
+def note_lines(warnings: tuple[str, ...]) -> list[str]:
     """Warnings as lines of a text, marked and wrapped to fit a terminal."""
     return [
         line
@@ -17,7 +17,7 @@ def noted(warnings: tuple[str, ...]) -> list[str]:
     ]
 
 
-def lacking(
+def unseen_classes_warnings(
     seen: np.ndarray, predicted: np.ndarray | None, classes: tuple[Any, ...] | None
 ) -> tuple[str, ...]:
     """The warning about classes that the source lacks, if there are any.
@@ -27,16 +27,16 @@ def lacking(
     if seen.all():
         return ()
     share = "" if predicted is None else f", to which predictions give {predicted[~seen].sum():.1%}"
-    missing = names(np.flatnonzero(~seen), classes)
+    missing = class_names(np.flatnonzero(~seen), classes)
     return (f"the source lacks {missing}{share}: left out, calibration unknown there",)
 
 
-def worth(ess: float) -> str:
+def small_ess_warning(ess: float) -> str:
     """The warning about a small effective sample size."""
     return f"weighted like this, the source is worth {ess:.0f} rows"
 
 
-def names(which: np.ndarray, classes: tuple[Any, ...] | None = None, most: int = 10) -> str:
+def class_names(which: np.ndarray, classes: tuple[Any, ...] | None = None, most: int = 10) -> str:
     """'class 3', 'classes 3, 5 and 9', or the first ten and how many more."""
     shown = [str(int(c) if classes is None else classes[c]) for c in which[:most]]
     if len(which) == 1:

@@ -23,7 +23,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def checked_level(level: Any) -> float:
+def validate_level(level: Any) -> float:
     """The level of an interval or a test."""
     if not is_number(level) or not 0 < level < 1:
         msg = f"level must lie between 0 and 1; got {level!r}"
@@ -31,7 +31,7 @@ def checked_level(level: Any) -> float:
     return float(level)
 
 
-def checked_whole(value: Any, name: str, least: int) -> int:
+def validate_integer(value: Any, name: str, least: int) -> int:
     """A whole number that is large enough."""
     if not is_number(value) or not np.isfinite(value) or value != int(value) or value < least:
         msg = f"{name} must be a whole number of at least {least}; got {value!r}"
@@ -39,7 +39,7 @@ def checked_whole(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
-def checked_generator(rng: Any) -> np.random.Generator:
+def validate_rng(rng: Any) -> np.random.Generator:
     """A generator from a seed, or the one given."""
     try:
         return np.random.default_rng(rng)
@@ -48,7 +48,7 @@ def checked_generator(rng: Any) -> np.random.Generator:
         raise InvalidInput(msg) from problem
 
 
-def label_codes(y: Any, name: str, K: int = MOST_CLASSES) -> np.ndarray:
+def encode_labels(y: Any, name: str, K: int = MOST_CLASSES) -> np.ndarray:
     """Labels without predictions beside them, as integers 0..K-1."""
     raw = to_numpy(y, name)[0]
     if raw.ndim != 1 or raw.size == 0:
@@ -57,10 +57,10 @@ def label_codes(y: Any, name: str, K: int = MOST_CLASSES) -> np.ndarray:
     if raw.dtype.kind not in "iubf":
         msg = f"{name} must be integer labels; got dtype {raw.dtype}"
         raise InvalidInput(msg)
-    return checked_labels(raw, len(raw), K, None, name)
+    return validate_labels(raw, len(raw), K, None, name)
 
 
-def checked_probabilities(p: np.ndarray, name: str, start: int = 0) -> np.ndarray:
+def validate_probabilities(p: np.ndarray, name: str, start: int = 0) -> np.ndarray:
     """(n, K) or (n,) floats in [0, 1] whose rows sum to 1; the first offender is named.
 
     Rows are counted from ``start``, the number of the first one in its file.
@@ -153,7 +153,7 @@ def _cause_of_scores(p: np.ndarray) -> str:
     return ""
 
 
-def checked_classes(classes: Any, K: int) -> tuple[Any, ...] | None:
+def validate_classes(classes: Any, K: int) -> tuple[Any, ...] | None:
     if classes is None:
         return None
     msg = f"classes must name {K} different classes in order, one a column; got "
@@ -161,9 +161,9 @@ def checked_classes(classes: Any, K: int) -> tuple[Any, ...] | None:
         raise InvalidInput(msg + repr(classes))
     names = tuple(classes.tolist() if isinstance(classes, np.ndarray) else classes)
     if not all(isinstance(name, Hashable) for name in names):
-        raise InvalidInput(msg + shown(names))
+        raise InvalidInput(msg + format_value(names))
     if len(names) != K or len(set(names)) != K:
-        raise InvalidInput(msg + shown(names))
+        raise InvalidInput(msg + format_value(names))
     return names
 
 
@@ -174,12 +174,12 @@ def check_same_names(
     if a is not None and b is not None and a != b:
         msg = (
             f"{where[0]} and {where[1]} must name the same classes in the same order; "
-            f"got {shown(a)} and {shown(b)}: reorder one of them"
+            f"got {format_value(a)} and {format_value(b)}: reorder one of them"
         )
         raise InvalidInput(msg)
 
 
-def checked_labels(
+def validate_labels(
     y: np.ndarray, n: int, K: int, classes: tuple[Any, ...] | None, name: str, start: int = 0
 ) -> np.ndarray:
     """Labels as integers 0..K-1; rows are counted from ``start``."""
@@ -238,7 +238,7 @@ def _whole_numbers(y: np.ndarray, name: str, start: int) -> np.ndarray:
     return y.astype(np.int64)
 
 
-def checked_weight(sample_weight: Any, n: int) -> np.ndarray:
+def validate_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
     weight = np.asarray(to_numpy(sample_weight, "sample_weight")[0])
     if weight.shape != (n,) or weight.dtype.kind not in "fiub":
         msg = f"sample_weight must be {n} numbers, one a row; got {weight.dtype} {weight.shape}"
@@ -259,6 +259,6 @@ def checked_weight(sample_weight: Any, n: int) -> np.ndarray:
     return weight
 
 
-def shown(names: Any) -> str:
+def format_value(names: Any) -> str:
     names_shown = ", ".join(repr(name) for name in names[:4])
     return f"({names_shown}, ...)" if len(names) > 4 else f"({names_shown})"

@@ -55,12 +55,12 @@ class ConfidenceCells(Frozen):
         return np.bincount(cell.ravel(), steps.ravel(), len(self.group) * self.count)
 
 
-def cells_of(source: Engine, target: Engine, groups: int) -> tuple[ConfidenceCells, np.ndarray]:
+def choose_cells(source: Engine, target: Engine, groups: int) -> tuple[ConfidenceCells, np.ndarray]:
     """Cells that cut every predicted class in groups of about equally many rows; the target's rows.
 
     A step belongs to the group of its middle rank, so that equal confidences are never split.
     """
-    K = source.facts.n_classes
+    K = source.summary.n_classes
     steps = int(np.clip(MOST_FINE // K, 2, FINE))
 
     def kernel(batch: Predictions) -> np.ndarray:
@@ -75,7 +75,7 @@ def cells_of(source: Engine, target: Engine, groups: int) -> tuple[ConfidenceCel
     return cells, cells.gathered(own)
 
 
-def merged_places(source: np.ndarray, target: np.ndarray, groups: int) -> np.ndarray:
+def merge_places(source: np.ndarray, target: np.ndarray, groups: int) -> np.ndarray:
     """(B, K G) the cell that each cell becomes in B pairs of tables; K G is that of rare classes.
 
     Neighbours with fewer than 5 rows of either sample join: first in pairs, then pairs of pairs. A
@@ -98,8 +98,8 @@ def merged_places(source: np.ndarray, target: np.ndarray, groups: int) -> np.nda
     size = np.zeros((B, cells + 1))
     np.add.at(size, (np.arange(B)[:, None], place), rows.reshape(B, cells))
     smallest = np.argmin(np.where(size[:, :-1] > 0, size[:, :-1], np.inf), axis=1)
-    lonely = (size[:, -1:] < LEAST) & (size[:, :-1] > 0).any(axis=1, keepdims=True)
-    return np.asarray(np.where(lonely & (place == cells), smallest[:, None], place))
+    isolated = (size[:, -1:] < LEAST) & (size[:, :-1] > 0).any(axis=1, keepdims=True)
+    return np.asarray(np.where(isolated & (place == cells), smallest[:, None], place))
 
 
 def merged(counts: np.ndarray, place: np.ndarray) -> np.ndarray:

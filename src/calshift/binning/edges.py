@@ -10,7 +10,7 @@ import numpy as np
 
 from calshift._core.frozen import Frozen, read_only
 from calshift._core.score_grid import ANGLE, CELLS, LOWEST, cell_of, first_nearer
-from calshift._core.validate import checked_whole, is_number
+from calshift._core.validate import is_number, validate_integer
 from calshift.binning.events import Events
 from calshift.errors import InvalidInput
 
@@ -109,7 +109,7 @@ class BinEdges(Frozen):
         return f"BinEdges({self.events.kind}, {shape}{', smooth' if self.smooth else ''})"
 
 
-def checked_bins(bins: Any, binning: str) -> tuple[str, int]:
+def validate_bins(bins: Any, binning: str) -> tuple[str, int]:
     """How edges are found: "auto", "mass" with a number of bins, or "fixed"."""
     if binning not in BINNINGS:
         msg = f"binning must be one of {', '.join(BINNINGS)}; got {binning!r}"
@@ -123,7 +123,7 @@ def checked_bins(bins: Any, binning: str) -> tuple[str, int]:
             raise InvalidInput(msg)
         return "auto", FINE_BINS
     if is_number(bins) and binning == "mass":
-        return "mass", checked_whole(bins, "bins", 1)
+        return "mass", validate_integer(bins, "bins", 1)
     return "fixed", 0
 
 
@@ -150,7 +150,7 @@ def fine_cuts(counts: np.ndarray, bins: int = FINE_BINS) -> list[np.ndarray]:
     before = (upto - rows)[first]
     total = np.append(before[1:], upto[-1]) - before
     rank = (upto - rows / 2 - before[event]) / total[event]
-    t = (rank + unit_between(ANGLE[cell], first, event)) / 2
+    t = (rank + rescale_to_unit(ANGLE[cell], first, event)) / 2
     away = t - 0.5
     steps = np.minimum(np.floor(np.abs(away) * (bins - 1) + 0.5), (bins - 1) // 2)
     step = np.copysign(steps, away)
@@ -159,7 +159,7 @@ def fine_cuts(counts: np.ndarray, bins: int = FINE_BINS) -> list[np.ndarray]:
     return np.split(cuts, np.searchsorted(event[new], np.arange(1, len(counts))))
 
 
-def unit_between(angle: np.ndarray, first: np.ndarray, event: np.ndarray) -> np.ndarray:
+def rescale_to_unit(angle: np.ndarray, first: np.ndarray, event: np.ndarray) -> np.ndarray:
     """Angles that increase within each event, rescaled from 0 to 1 (0 if they are all equal)."""
     low, high = angle[first], angle[np.append(first[1:], len(angle)) - 1]
     span = np.where(high > low, high - low, 1.0)
@@ -185,7 +185,7 @@ def edge_ranks(total: float, bins: int) -> np.ndarray:
 def fixed_edges(bins: Any, count: int) -> list[np.ndarray]:
     """Edges k/B, or the given ones: one list for all events, or a list of lists, one an event."""
     if is_number(bins):
-        number = checked_whole(bins, "bins", 1)
+        number = validate_integer(bins, "bins", 1)
         return [np.arange(1, number) / number] * count
     if not isinstance(bins, list | tuple | np.ndarray):
         msg = f'bins must be "auto", a number of bins or edges; got {bins!r}'
@@ -209,7 +209,7 @@ def _given_edges(edges: Any) -> np.ndarray:
     return np.asarray(edges[(edges > 0) & (edges < 1)])
 
 
-def joined(*counts: np.ndarray, least: float = 2.0) -> np.ndarray:
+def merge_sparse_bins(*counts: np.ndarray, least: float = 2.0) -> np.ndarray:
     """First bins of the groups that remain when thin bins join their neighbours.
 
     A bin in which any of the counts is below ``least`` joins its left neighbour, the first its

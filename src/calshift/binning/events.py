@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift.engines.sample_summary import Facts
+from calshift.engines.sample_summary import SampleSummary
 from calshift.errors import InvalidInput
 
 KINDS = ("classwise", "binary", "top-label", "canonical")
@@ -71,22 +71,22 @@ class Events:
         return 1 if self.kind == "binary" else event
 
 
-def events_of(kind: str, facts: Facts) -> Events:
+def select_events(kind: str, summary: SampleSummary) -> Events:
     """The events asked for; one column of scores asked for class by class means binary."""
     if kind not in KINDS:
         msg = f"kind must be one of {', '.join(KINDS)}; got {kind!r}"
         raise InvalidInput(msg)
-    if facts.one_column and kind == "classwise":
+    if summary.one_column and kind == "classwise":
         kind = "binary"
-    if kind == "binary" and facts.n_classes != 2:
-        msg = f'kind="binary" needs two classes; p has {facts.n_classes}'
+    if kind == "binary" and summary.n_classes != 2:
+        msg = f'kind="binary" needs two classes; p has {summary.n_classes}'
         raise InvalidInput(msg)
-    return Events(kind, facts.n_classes)
+    return Events(kind, summary.n_classes)
 
 
-def binned_events(kind: str, facts: Facts) -> Events:
+def select_binned_events(kind: str, summary: SampleSummary) -> Events:
     """The events asked for, of a kind that bins can count."""
-    events = events_of(kind, facts)
+    events = select_events(kind, summary)
     if events.kind == "canonical":
         msg = 'kind="canonical" compares pairs of rows, not bins: use target_calibration_error'
         raise InvalidInput(msg)

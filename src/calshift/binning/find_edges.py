@@ -13,13 +13,13 @@ from calshift._core.score_grid import CELLS, cell_of
 from calshift.binning.edges import (
     FINE_BINS,
     BinEdges,
-    checked_bins,
     equal_mass_edges,
     fine_cuts,
     fixed_edges,
+    validate_bins,
 )
 from calshift.binning.events import Events
-from calshift.binning.placement import KEPT_SCORES, Lot, Places, bin_type, lots, tiles
+from calshift.binning.placement import KEPT_SCORES, BinLocator, Lot, bin_type, lots, tiles
 from calshift.binning.quantiles import order_statistics
 from calshift.compiled import loops
 from calshift.engines.base import Engine
@@ -30,7 +30,7 @@ AT_ONCE = 2**18  # rows in memory that are laid on it event by event
 
 
 @dataclass(frozen=True)
-class Laid:
+class BinnedSample:
     """Edges, and the sample's rows and scores in each bin where these were counted on the way."""
 
     edges: BinEdges
@@ -39,41 +39,41 @@ class Laid:
     table: np.ndarray | None = None  # (E, CELLS) the bin of each cell of the grid
     lots: tuple[Lot, ...] = ()  # the rows in their bins, if they are in memory and few
 
-    def places(self, source: Engine, target: Engine | None) -> Places:
+    def places(self, source: Engine, target: Engine | None) -> BinLocator:
         """Where scores lie among the bins, which are those of the target, or of the source."""
-        samples = source.kept, source.kept if target is None else target.kept
-        return Places(self.edges, self.table, samples, self.lots)
+        samples = source.in_memory, source.in_memory if target is None else target.in_memory
+        return BinLocator(self.edges, self.table, samples, self.lots)
 
-    def only(self, which: np.ndarray) -> Laid:
+    def only(self, which: np.ndarray) -> BinnedSample:
         """Those of some of the events."""
         if len(which) == len(self.edges):
             return self
         edges = self.edges.only(which)
         if self.count is None or self.score is None:
-            return Laid(edges)
+            return BinnedSample(edges)
         width = edges.max_bins
         table = None if self.table is None else self.table[which]
-        return Laid(edges, self.count[which, :width], self.score[which, :width], table)
+        return BinnedSample(edges, self.count[which, :width], self.score[which, :width], table)
 
 
-def edges_of(engine: Engine, events: Events, bins: Any, binning: str = "mass") -> BinEdges:
+def find_edges(engine: Engine, events: Events, bins: Any, binning: str = "mass") -> BinEdges:
     """Edges for every event, from the sample's scores."""
-    return laid(engine, events, bins, binning).edges
+    return bin_sample(engine, events, bins, binning).edges
 
 
-def laid(engine: Engine, events: Events, bins: Any, binning: str = "mass") -> Laid:
+def bin_sample(engine: Engine, events: Events, bins: Any, binning: str = "mass") -> BinnedSample:
     """Edges for every event, with what was counted to find them."""
     if isinstance(bins, BinEdges):
-        return Laid(_fitting(bins, events))
-    rule, number = checked_bins(bins, binning)
-    classes = engine.facts.classes
+        return BinnedSample(_fitting(bins, events))
+    rule, number = validate_bins(bins, binning)
+    classes = engine.summary.classes
     if rule == "auto":
         return _fine(engine, events, classes)
     if rule == "mass":
         inner = _equal_mass(engine, events, number)
     else:
         inner = fixed_edges(bins, events.count)
-    return Laid(BinEdges(events, tuple(range(events.count)), tuple(inner), False, classes))
+    return BinnedSample(BinEdges(events, tuple(range(events.count)), tuple(inner), False, classes))
 
 
 def _fitting(edges: BinEdges, events: Events) -> BinEdges:
@@ -83,11 +83,11 @@ def _fitting(edges: BinEdges, events: Events) -> BinEdges:
     return edges
 
 
-def _fine(engine: Engine, events: Events, classes: tuple[Any, ...] | None) -> Laid:
+def _fine(engine: Engine, events: Events, classes: tuple[Any, ...] | None) -> BinnedSample:
     """Fine bins between cells of the grid."""
     bins = FineBins.of(events.count)
     in_bins: list[Lot] = []
-    rows, compiled = engine.kept, loops()
+    rows, compiled = engine.in_memory, loops()
     if rows is not None and len(rows) <= AT_ONCE and compiled is not None:
         f, all_ = rows.sample_weight, tuple(range(events.count))
         for lot in lots(rows, events, all_, bins.table.dtype):
@@ -99,7 +99,7 @@ def _fine(engine: Engine, events: Events, classes: tuple[Any, ...] | None) -> La
         _count_and_cut(engine, events, bins)
     edges = BinEdges.between_cells(events, bins.cuts, bins.number, classes)
     count, score = bins.sums[:, :, : edges.max_bins]
-    return Laid(edges, count, score, bins.table, tuple(in_bins))
+    return BinnedSample(edges, count, score, bins.table, tuple(in_bins))
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class FineBins:
 
 def _count_and_cut(engine: Engine, events: Events, bins: FineBins) -> None:
     """One pass over the rows, or over each lot of columns where they are in memory."""
-    at_once = events.count if engine.kept is None else max(1, MOST_CELLS // CELLS)
+    at_once = events.count if engine.in_memory is None else max(1, MOST_CELLS // CELLS)
     for start in range(0, events.count, at_once):
         here = slice(start, min(start + at_once, events.count))
         counted = engine.total(GridCount(events, tuple(range(here.start, here.stop))))
@@ -159,7 +159,7 @@ def _cut(
 
 def pooled_cells(engine: Engine, events: Events, which: tuple[int, ...]) -> np.ndarray:
     """(CELLS,) rows on the grid, the scores of several events taken together."""
-    at_once = len(which) if engine.kept is None else max(1, MOST_CELLS // CELLS)
+    at_once = len(which) if engine.in_memory is None else max(1, MOST_CELLS // CELLS)
     lots = (which[start : start + at_once] for start in range(0, len(which), at_once))
     counts = [engine.total(GridCount(events, lot))["rows"].sum(axis=0) for lot in lots]
     return np.asarray(np.sum(counts, axis=0))
@@ -200,8 +200,8 @@ class GridCount:
 
 def _equal_mass(engine: Engine, events: Events, bins: int) -> list[np.ndarray]:
     """unique(s[ceil(k m / B)], k = 1..B-1) above s[0] for each event."""
-    if engine.kept is not None:
-        rows = engine.kept
+    if engine.in_memory is not None:
+        rows = engine.in_memory
         return [
             equal_mass_edges(events.score(rows, event), rows.sample_weight, bins)
             for event in range(events.count)

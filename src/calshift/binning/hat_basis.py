@@ -94,7 +94,7 @@ def _outwards(
 
 
 @dataclass(frozen=True)
-class Layout:
+class HatBasis:
     """Hats of all events on their bins: between two knots each bin has a share of either.
 
     Plain bins, joined in groups, are hats too: of one knot a group, with no share of the next.
@@ -111,7 +111,7 @@ class Layout:
     count: np.ndarray
 
     @staticmethod
-    def of_hats(t: np.ndarray, chosen: list[np.ndarray]) -> Layout:
+    def of_hats(t: np.ndarray, chosen: list[np.ndarray]) -> HatBasis:
         """With knots at the bins chosen, linear in t between them."""
         E, count = len(t), np.array([len(one) for one in chosen])
         event = np.repeat(np.arange(E), count)
@@ -124,16 +124,16 @@ class Layout:
         low, high = (np.take_along_axis(at, left + step, axis=1) for step in (0, 1))
         several = (count > 1)[:, None]
         share = np.divide(t - low, high - low, out=np.zeros(t.shape), where=several & (high > low))
-        return Layout(left.astype(KNOT), np.clip(share, 0.0, 1.0), count)
+        return HatBasis(left.astype(KNOT), np.clip(share, 0.0, 1.0), count)
 
     @staticmethod
-    def of_groups(starts: list[np.ndarray], bins: np.ndarray) -> Layout:
+    def of_groups(starts: list[np.ndarray], bins: np.ndarray) -> HatBasis:
         """Groups of neighbouring bins, by their first ones."""
         mark = np.zeros((len(starts), int(bins.max())), dtype=int)
         for row, first in zip(mark, starts, strict=True):
             row[first[1:]] = 1
         left = np.cumsum(mark, axis=1, dtype=KNOT)
-        return Layout(left, np.zeros(left.shape), np.array([len(one) for one in starts]))
+        return HatBasis(left, np.zeros(left.shape), np.array([len(one) for one in starts]))
 
     @property
     def width(self) -> int:

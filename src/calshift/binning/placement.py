@@ -104,7 +104,7 @@ def bin_type(bins: int) -> type[np.unsignedinteger[Any]]:
     return np.uint8 if bins <= 2**8 else np.uint16 if bins <= 2**16 else np.uint64
 
 
-class Places:
+class BinLocator:
     """Where scores lie among the bins of all events, counted through: event * B + bin.
 
     The cell of the grid tells how many edges lie in cells before it; edges within the cell, which
@@ -126,7 +126,7 @@ class Places:
         self._laid = {id(self._samples[-1]): laid} if laid else {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Places, (self.edges, self._known)  # where it travels the rows are others
+        return BinLocator, (self.edges, self._known)  # where it travels the rows are others
 
     def lots(self, batch: Predictions, compiled: Any) -> Iterable[Lot]:
         """A batch in large groups of events, with the bins of its scores."""

@@ -22,10 +22,10 @@ NOWHERE = np.uint64(2**64 - 1)  # a bucket that holds no score
 
 def order_statistics(engine: Engine, events: Events, bins: int) -> list[np.ndarray]:
     """unique(s[ceil(k m / B)], k = 1..B-1) above s[0] for each event, s its sorted scores."""
-    size = engine.facts.size
+    size = engine.summary.size
     ranks = edge_ranks(size, bins)
     ranks = np.append(0.0, ranks[ranks < size])
-    double = engine.facts.double > 0
+    double = engine.summary.double > 0
     search = Search.everywhere(events.count, ranks)
     left = 64 if double else 32
     while left:

@@ -13,7 +13,7 @@ from calshift._core.predictions import Predictions
 from calshift.binning.edges import BinEdges
 from calshift.errors import InvalidInput
 
-Kernel = Callable[[Predictions], "ShiftStatistics"]
+Summand = Callable[[Predictions], "ShiftStatistics"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +91,7 @@ def _sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(a + b) if any(b.strides) else a
 
 
-def source_kernel(edges: BinEdges) -> Kernel:
+def source_kernel(edges: BinEdges) -> Summand:
     """Rows with labels -> their share of the source sums."""
     strata = len(edges.events.stratum_label)
 
@@ -101,7 +101,7 @@ def source_kernel(edges: BinEdges) -> Kernel:
         for k, event in enumerate(edges.which):
             score = edges.events.score(batch, event)
             cell = edges.locate(k, score) * strata + stratum
-            source[:, k] = moments(cell, score, batch.sample_weight, source[0, k].shape)
+            source[:, k] = bin_sums(cell, score, batch.sample_weight, source[0, k].shape)
         weights = batch.frequency, batch.squared_frequency
         rows = np.array([np.bincount(stratum, f, strata) for f in weights])
         return replace(ShiftStatistics.zero(edges), source=source, rows=rows)
@@ -109,7 +109,7 @@ def source_kernel(edges: BinEdges) -> Kernel:
     return kernel
 
 
-def target_kernel(edges: BinEdges) -> Kernel:
+def target_kernel(edges: BinEdges) -> Summand:
     """Rows -> their share of the target sums."""
 
     def kernel(batch: Predictions) -> ShiftStatistics:
@@ -117,13 +117,13 @@ def target_kernel(edges: BinEdges) -> Kernel:
         for k, event in enumerate(edges.which):
             score = edges.events.score(batch, event)
             cell = edges.locate(k, score)
-            target[:, k] = moments(cell, score, batch.sample_weight, target[0, k].shape)
+            target[:, k] = bin_sums(cell, score, batch.sample_weight, target[0, k].shape)
         return replace(ShiftStatistics.zero(edges), target=target)
 
     return kernel
 
 
-def moments(
+def bin_sums(
     cell: np.ndarray, score: np.ndarray, weight: np.ndarray | None, shape: tuple[int, ...]
 ) -> np.ndarray:
     """Sums of 1, f and f^2 over the rows of each cell, in double precision."""

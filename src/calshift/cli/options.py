@@ -16,8 +16,8 @@ from calshift.cli.samples import ENGINES, Opened
 from calshift.cli.weights_option import read_weights
 from calshift.errors import InvalidInput
 from calshift.inference.options import ESTIMATORS
-from calshift.io.columns import Asked
-from calshift.io.file_set import paths_of
+from calshift.io.columns import ColumnSpec
+from calshift.io.file_set import expand_paths
 from calshift.report.verdict import GATES, Gate
 from calshift.weights import DEFAULT, METHODS
 
@@ -124,12 +124,12 @@ gate_options = together(
 )
 
 
-def asked_columns(options: dict[str, Any], time: str | None = None) -> Asked:
+def column_spec(options: dict[str, Any], time: str | None = None) -> ColumnSpec:
     """What the file options say about columns."""
-    return Asked(options["columns"], options["label"], time, options["logits"])
+    return ColumnSpec(options["columns"], options["label"], time, options["logits"])
 
 
-def asked_gate(options: dict[str, Any]) -> Gate:
+def gate_option(options: dict[str, Any]) -> Gate:
     """The threshold."""
     return Gate(options["max_error"], options["gate"], options["level"])
 
@@ -179,7 +179,7 @@ def inputs(source: str, target: str) -> dict[str, Any]:
 
 def _input(name: str) -> dict[str, Any]:
     """Bytes of all files together, and the digest of one file after the other."""
-    paths = [path for path in paths_of(name) if path.exists()]  # a cluster's table is no file
+    paths = [path for path in expand_paths(name) if path.exists()]  # a cluster's table is no file
     size, digest = sum(path.stat().st_size for path in paths), None
     if paths and size <= HASHED:
         found = hashlib.sha256()

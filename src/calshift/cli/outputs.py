@@ -14,7 +14,7 @@ import click
 
 from calshift.cli.options import together
 from calshift.errors import InvalidInput, UnreliableWeights
-from calshift.io.file_set import paths_of
+from calshift.io.file_set import expand_paths
 from calshift.io.formats.base import PACKINGS
 from calshift.report import (
     as_json,
@@ -23,9 +23,9 @@ from calshift.report import (
     page,
     prometheus,
     text,
-    wrapped_verdict,
+    wrap_verdict,
+    write_atomically,
     write_content,
-    write_whole,
 )
 
 FACES: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -67,7 +67,7 @@ def check_outputs(
 def _files(name: str) -> list[Any]:
     """The files that are read under a name, as far as there are any."""
     try:
-        return list(paths_of(name))
+        return list(expand_paths(name))
     except InvalidInput:
         return [name]
 
@@ -89,7 +89,7 @@ def deliver(report: dict[str, Any], options: dict[str, Any]) -> None:
     aside = "-" in (options[name] for name in FACES)
     judged = report["threshold"] is not None or not report["trusted"]
     colour = COLOURS[report["status"]] if judged else None
-    say(click.style(wrapped_verdict(report), fg=colour, bold=True), aside)
+    say(click.style(wrap_verdict(report), fg=colour, bold=True), aside)
     if not options["quiet"]:
         say("\n" + text(report), aside)
 
@@ -99,7 +99,7 @@ def put(path: str, content: str) -> None:
     if path == "-":
         say(content, False, end=False)
     else:
-        write_whole(path, content)
+        write_atomically(path, content)
 
 
 def put_bytes(path: str, content: bytes) -> None:

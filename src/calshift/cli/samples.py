@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from calshift._core.predictions import Predictions, joined_rows
-from calshift._core.validate import checked_whole
+from calshift._core.predictions import Predictions, concatenate_rows
+from calshift._core.validate import validate_integer
 from calshift.engines import Arrays, Batches
 from calshift.engines.open import check_pair
 from calshift.engines.run import Checkpoint
 from calshift.errors import InvalidInput
-from calshift.io.columns import Asked, listed
+from calshift.io.columns import ColumnSpec, listed
 from calshift.io.file_reader import FileReader, in_one_order
-from calshift.io.file_set import Parts, bytes_of, open_parts
+from calshift.io.file_set import FileSet, open_file_set, total_bytes
 from calshift.io.formats.base import check_file
-from calshift.io.prediction_file import PredictionFile, named
+from calshift.io.prediction_file import PredictionFile, errors_name_file
 
 ENGINES = ("auto", "arrays", "batches", "spark")
 LARGE = 2**30  # bytes of files beyond which they are read in passes
@@ -43,7 +43,7 @@ class Opened:
     @property
     def target_size(self) -> float:
         """The size of the target sample."""
-        return float(self.target.facts.size if self.in_passes else self.target.size)
+        return float(self.target.summary.size if self.in_passes else self.target.size)
 
     @staticmethod
     def in_memory(pair: Pair) -> Opened:
@@ -52,11 +52,11 @@ class Opened:
         return Opened(rows, pair.target, rows.classes, rows.n_classes, rows.p.ndim == 1)
 
 
-def open_samples(source: str, target: str, asked: Asked, options: dict[str, Any]) -> Opened:
+def open_samples(source: str, target: str, asked: ColumnSpec, options: dict[str, Any]) -> Opened:
     """As --engine says, or as the files' size and --checkpoint do."""
     engine = options["engine"]
     if engine == "auto":
-        large = options["checkpoint"] is not None or bytes_of([source, target]) > LARGE
+        large = options["checkpoint"] is not None or total_bytes([source, target]) > LARGE
         engine = "batches" if large else "arrays"
     if engine == "spark":
         return _on_spark(source, target, asked)
@@ -65,44 +65,44 @@ def open_samples(source: str, target: str, asked: Asked, options: dict[str, Any]
     return Opened.in_memory(read_pair(source, target, asked))
 
 
-def open_windows(source: str, target: str, asked: Asked) -> tuple[Opened, np.ndarray | None]:
+def open_windows(source: str, target: str, asked: ColumnSpec) -> tuple[Opened, np.ndarray | None]:
     """Source, target and its times; of a large target a window is held at a time."""
-    if bytes_of([target]) <= LARGE:
+    if total_bytes([target]) <= LARGE:
         pair = read_pair(source, target, asked)
         return Opened.in_memory(pair), pair.time
     before, after = _readers(source, target, asked)
     times = [file.times() for file in after.parts.files] if asked.time is not None else None
-    rows = joined_rows(list(before.batches(0)))  # every window asks for all of them
+    rows = concatenate_rows(list(before.batches(0)))  # every window asks for all of them
     opened = Opened(rows, Batches(after), before.classes, before.n_classes, not before.shape)
     return opened, None if times is None else np.concatenate(times)
 
 
-def _readers(source: str, target: str, asked: Asked) -> tuple[FileReader, FileReader]:
+def _readers(source: str, target: str, asked: ColumnSpec) -> tuple[FileReader, FileReader]:
     labelled = replace(asked, labelled=True, time=None)
-    before = FileReader(open_parts(source, "source", labelled))
-    after = FileReader(open_parts(target, "target", replace(asked, labelled=False)))
+    before = FileReader(open_file_set(source, "source", labelled))
+    after = FileReader(open_file_set(target, "target", replace(asked, labelled=False)))
     return in_one_order(before, after)
 
 
-def _in_passes(source: str, target: str, asked: Asked, jobs: int) -> Opened:
+def _in_passes(source: str, target: str, asked: ColumnSpec, jobs: int) -> Opened:
     before, after = _readers(source, target, asked)
-    jobs = checked_whole(jobs, "--jobs", 1)
+    jobs = validate_integer(jobs, "--jobs", 1)
     one, two = Batches(before, jobs=jobs), Batches(after, jobs=jobs)
     return Opened(one, two, before.classes, before.n_classes, not before.shape, True)
 
 
-def _on_spark(source: str, target: str, asked: Asked) -> Opened:
+def _on_spark(source: str, target: str, asked: ColumnSpec) -> Opened:
     from calshift.engines.spark.tables import open_spark  # late: only who asks for it needs Spark
 
     said: dict[str, Any] = {"label": asked.label, "columns": asked.columns, "logits": asked.logits}
     before = open_spark(source, labelled=True, **said)
     after = open_spark(target, labelled=False, classes=before.classes, **said)
-    facts = before.facts
-    return Opened(before, after, facts.classes, facts.n_classes, facts.one_column, True)
+    summary = before.summary
+    return Opened(before, after, summary.classes, summary.n_classes, summary.one_column, True)
 
 
 @contextmanager
-def kept_until_written(path: str | None) -> Iterator[Any]:
+def keep_checkpoint_until_written(path: str | None) -> Iterator[Any]:
     """The checkpoint of a command, which goes when all is written; Ctrl-C says how to go on."""
     if path is None:
         yield None
@@ -138,7 +138,7 @@ class Pair:
     source: Predictions
     target: Predictions
     time: np.ndarray | None
-    files: Parts
+    files: FileSet
 
     @property
     def file(self) -> PredictionFile:
@@ -147,11 +147,11 @@ class Pair:
         return file
 
 
-def read_pair(source: str | Path, target: str | Path, asked: Asked | None = None) -> Pair:
+def read_pair(source: str | Path, target: str | Path, asked: ColumnSpec | None = None) -> Pair:
     """Both samples, the target's classes put into the source's order by their names."""
-    asked = asked or Asked()
-    before = open_parts(source, "source", replace(asked, labelled=True, time=None))
-    after = open_parts(target, "target", replace(asked, labelled=False))
+    asked = asked or ColumnSpec()
+    before = open_file_set(source, "source", replace(asked, labelled=True, time=None))
+    after = open_file_set(target, "target", replace(asked, labelled=False))
     readers = in_one_order(FileReader(before), FileReader(after))
     one, two = map(_gathered, readers)
     if one.n_classes != two.n_classes:
@@ -160,18 +160,18 @@ def read_pair(source: str | Path, target: str | Path, asked: Asked | None = None
             f"the first has {one.n_classes}, the second {two.n_classes}"
         )
         raise InvalidInput(msg)
-    with named(source):
-        check_pair(Arrays(one).facts, Arrays(two).facts)
+    with errors_name_file(source):
+        check_pair(Arrays(one).summary, Arrays(two).summary)
     files = readers[1].parts
     return Pair(one, Predictions.trusted(two.p, None, one.classes), _times(files), files)
 
 
 def read_target(
-    path: str | Path, asked: Asked, classes: tuple[str, ...] | None
+    path: str | Path, asked: ColumnSpec, classes: tuple[str, ...] | None
 ) -> tuple[Predictions, PredictionFile]:
     """A file without labels alone, its classes put into this order by their names."""
     check_file(Path(path))
-    reader = FileReader(open_parts(path, "target", asked))
+    reader = FileReader(open_file_set(path, "target", asked))
     names, K = reader.classes, reader.n_classes
     if classes is not None and len(classes) != K:
         msg = f"{path} has {K} classes, and the recalibrator {len(classes)}: {listed(classes)}"
@@ -191,7 +191,7 @@ def _gathered(reader: FileReader) -> Predictions:
     return Predictions.trusted(p, np.concatenate(y) if y else None, reader.classes)
 
 
-def _times(parts: Parts) -> np.ndarray | None:
+def _times(parts: FileSet) -> np.ndarray | None:
     if parts.columns.time is None:
         return None
     return np.concatenate([file.times() for file in parts.files])

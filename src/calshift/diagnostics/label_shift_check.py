@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from calshift._core.text import names
-from calshift._core.validate import checked_generator, checked_level, checked_whole
-from calshift.binning.confidence_cells import cells_of, merged, merged_places
+from calshift._core.text import class_names
+from calshift._core.validate import validate_integer, validate_level, validate_rng
+from calshift.binning.confidence_cells import choose_cells, merge_places, merged
 from calshift.diagnostics.overidentification import (
-    Mixture,
+    CellMixture,
     Tables,
     likeliest_mixture,
     nearest_mixture,
@@ -35,8 +35,8 @@ def label_shift_check(
 ) -> LabelShiftCheck:
     """Test whether the target's cells are a mixture of the source's classes."""
     wanted = _checked_draws(level, n_boot)
-    rng = checked_generator(rng)
-    about_source, about_target = source.facts, target.facts
+    rng = validate_rng(rng)
+    about_source, about_target = source.summary, target.summary
     counts, K, classes = about_source.class_counts, about_source.n_classes, about_source.classes
     groups = 4 if K <= QUARTERED else 2
     about: dict[str, Any] = {
@@ -48,7 +48,7 @@ def label_shift_check(
     if work > MOST_WORK_A_DRAW:
         return _untested((K, groups), classes, about)
     tables, order = _in_order(_counted(source, target, counts, groups), counts)
-    place = merged_places(tables.source[None], tables.target[None], groups)
+    place = merge_places(tables.source[None], tables.target[None], groups)
     null = likeliest_mixture(tables)
     fit = nearest_mixture(
         merged(tables.source[None], place), merged(tables.target[None], place), null[1]
@@ -69,8 +69,8 @@ def label_shift_check(
 
 
 def _checked_draws(level: Any, n_boot: Any) -> int:
-    checked_level(level)
-    draws = checked_whole(n_boot, "n_boot", LEAST_DRAWS)
+    validate_level(level)
+    draws = validate_integer(n_boot, "n_boot", LEAST_DRAWS)
     if draws < _least_draws(level):
         msg = f"n_boot must be at least {_least_draws(level)} for level={level:g}; got {draws}"
         raise InvalidInput(msg)
@@ -84,7 +84,7 @@ def _least_draws(level: float) -> int:
 
 def _counted(source: Engine, target: Engine, counts: np.ndarray, groups: int) -> Tables:
     """Where to cut the confidence, a pass over each sample; another over the source, by label."""
-    cells, other = cells_of(source, target, groups)
+    cells, other = choose_cells(source, target, groups)
     rows = source.total(cells.source_kernel(counts > 0)).astype(float)
     return Tables(_bounded(rows), _bounded(other), groups)
 
@@ -106,7 +106,9 @@ def _in_order(tables: Tables, counts: np.ndarray) -> tuple[Tables, np.ndarray]:
     return Tables(source.reshape(-1, len(columns)), other[order].ravel(), tables.groups), order
 
 
-def _misfits(tables: Tables, fit: Mixture, place: np.ndarray, order: np.ndarray) -> dict[str, Any]:
+def _misfits(
+    tables: Tables, fit: CellMixture, place: np.ndarray, order: np.ndarray
+) -> dict[str, Any]:
     """Residuals by cell and by predicted class, in the user's order of the classes."""
     back, shape = np.argsort(order), (len(order), tables.groups)
     rows, other = merged(tables.source[None], place)[0], merged(tables.target[None], place)[0]
@@ -122,13 +124,13 @@ def _misfits(tables: Tables, fit: Mixture, place: np.ndarray, order: np.ndarray)
 
 
 def _compared(
-    source: np.ndarray, target: np.ndarray, fit: Mixture
+    source: np.ndarray, target: np.ndarray, fit: CellMixture
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The target's shares, those of the mixture, and g / sqrt(diag S); NaN without noise."""
     n, m, w = source.sum(axis=0), target.sum(), fit.bounded[0]
     A, h = source / n, target / m
-    mix, expected = A @ w, A @ fit.shares[0]
-    noise = (mix - mix**2) / m + (A - A**2) @ (w**2 / np.maximum(n - 1, 1))
+    prior, expected = A @ w, A @ fit.shares[0]
+    noise = (prior - prior**2) / m + (A - A**2) @ (w**2 / np.maximum(n - 1, 1))
     known = (noise > 0) & (fit.df[0] > 0)
     residual = (h - expected) / np.sqrt(np.where(known, noise, 1.0))
     return h, expected, np.where(known, residual, np.nan)
@@ -166,8 +168,8 @@ def _notes(
         )
     if len(missing):
         notes.append(
-            f"the source lacks {names(missing, classes)}: target rows that look like no class "
-            "of the source count against label shift"
+            f"the source lacks {class_names(missing, classes)}: target rows that look like no "
+            "class of the source count against label shift"
         )
     if draws is not None and df > 0:
         notes.append(

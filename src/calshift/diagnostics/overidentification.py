@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.binning.confidence_cells import merged, merged_places
+from calshift.binning.confidence_cells import merge_places, merged
 
 STEPS = 2  # of least squares, each with the noise of the shares before
 RIDGE = 1e-12  # on a matrix of unit diagonal: classes that are not told apart share their mass
@@ -42,7 +42,7 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class CellMixture:
     """The mixture nearest to the target, for each of B pairs of tables.
 
     Attributes
@@ -66,7 +66,7 @@ class Mixture:
         return np.where(self.df > 0, chdtrc(np.maximum(self.df, 1), self.statistic), 1.0)
 
 
-def nearest_mixture(source: np.ndarray, target: np.ndarray, start: np.ndarray) -> Mixture:
+def nearest_mixture(source: np.ndarray, target: np.ndarray, start: np.ndarray) -> CellMixture:
     """J = min_q sum_l (h - A q)_l^2 / D_l of counts (B, L, S) and (B, L), from shares (S,).
 
     D = A (w / m + w^2 / (n_y - 1)) is the diagonal of S(w) + A Gamma A', and D lies in the span of
@@ -89,7 +89,7 @@ def nearest_mixture(source: np.ndarray, target: np.ndarray, start: np.ndarray) -
     gap = h - _times(A, q)
     J = np.sum((gap * root) ** 2, axis=1)
     df = np.maximum(np.count_nonzero(D, axis=1) - _rank(G), 0)
-    return Mixture(J, df, q, w)
+    return CellMixture(J, df, q, w)
 
 
 def _correlations(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -128,8 +128,8 @@ def likeliest_mixture(tables: Tables) -> tuple[np.ndarray, np.ndarray]:
     A = source + ADDED * (pooled / pooled.sum())[:, None]
     A, q = A / A.sum(axis=0), n / n.sum()
     for _ in range(EM_STEPS):
-        mix = A @ q
-        ratio = np.divide(target, mix, out=np.zeros_like(mix), where=mix > 0)
+        prior = A @ q
+        ratio = np.divide(target, prior, out=np.zeros_like(prior), where=prior > 0)
         of_class = A * (ratio[:, None] * q)
         A = source + of_class
         A /= A.sum(axis=0)
@@ -157,7 +157,7 @@ def p_value(
     extreme = np.zeros(0, dtype=bool)
     while len(extreme) < draws and extreme.sum() < STOP:
         source, target = draw(min(at_once, draws - len(extreme)), rng)
-        place = merged_places(source, target, tables.groups)
+        place = merge_places(source, target, tables.groups)
         fit = nearest_mixture(merged(source, place), merged(target, place), null[1])
         extreme = np.append(extreme, fit.tail <= tail)
     if extreme.sum() >= STOP:
@@ -172,7 +172,7 @@ def _sampler(
     """Draws pairs of tables under label shift, with the source's class counts."""
     n = np.maximum(np.rint(tables.source.sum(axis=0)), 1).astype(np.int64)
     m = max(round(float(tables.target.sum())), 1)
-    mix = A @ q / (A @ q).sum()
+    prior = A @ q / (A @ q).sum()
     there = [np.flatnonzero(column) for column in np.ascontiguousarray(A.T) > NO_SHARE]
     shares = [A[cells, y] / A[cells, y].sum() for y, cells in enumerate(there)]
 
@@ -180,6 +180,6 @@ def _sampler(
         source = np.zeros((count, *A.shape))
         for y, cells in enumerate(there):
             source[:, cells, y] = rng.multinomial(n[y], shares[y], count)
-        return source, rng.multinomial(m, mix, count).astype(float)
+        return source, rng.multinomial(m, prior, count).astype(float)
 
     return draw

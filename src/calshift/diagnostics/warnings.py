@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calshift._core.text import worth
+from calshift._core.text import small_ess_warning
 
 if TYPE_CHECKING:
     from calshift.results import ClassWeights, LabelShiftCheck
@@ -22,11 +22,11 @@ UNSEEN_SHARE = 0.05  # of the target in classes that the source lacks: that come
 DOUBTED_SHARE = 0.25  # of the target in classes whose weight is not trusted
 
 
-def objections(
+def collect_warnings(
     weights: ClassWeights | None,
     assumption: LabelShiftCheck | None,
     thin: tuple[float, float],
-    lonely: int,
+    isolated: int,
     rows_a_class: float = np.inf,
     n_target: float | None = None,
 ) -> tuple[tuple[str, ...], bool]:
@@ -50,10 +50,10 @@ def objections(
         if doubted > DOUBTED_SHARE:
             fatal.append(f"{doubted:.0%} of the target is of classes whose weight is not trusted")
         if ess < TOO_SMALL_ESS:
-            fatal.append(worth(ess))
+            fatal.append(small_ess_warning(ess))
         (grave if weights.converged else fatal).extend(weights.warnings)
         if TOO_SMALL_ESS <= ess < SMALL_ESS:
-            grave.append(worth(ess))
+            grave.append(small_ess_warning(ess))
     for share, most, what in zip(thin, THIN_SHARE, ("error", "target"), strict=True):
         if share > most + TIE:
             note = f"{share:.0%} of the {what} lies where the source has hardly a row"
@@ -63,9 +63,9 @@ def objections(
             f"{rows_a_class:.0f} source rows a class are few: part of the error may go unseen, "
             "and its interval is rough"
         )
-    if lonely:
+    if isolated:
         grave.append(
-            f"{lonely} rows have too few neighbours within the bandwidth; their nearest stood in"
+            f"{isolated} rows have too few neighbours within the bandwidth; their nearest stood in"
         )
     first: list[str] = []  # classes that the source lacks explain much of what else is odd
     if unseen > UNSEEN_SHARE:

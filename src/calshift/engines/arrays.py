@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift.engines.sample_summary import Facts, known
+from calshift.engines.sample_summary import SampleSummary, summarize
 
 BLOCK_ROWS = 2**18
 LEAST_ROWS = 4096  # of a thread: fewer are not worth one
@@ -22,28 +22,28 @@ class Arrays:
     """
 
     def __init__(self, predictions: Predictions, rows: int = BLOCK_ROWS, jobs: int = 1) -> None:
-        self.kept = predictions
+        self.in_memory = predictions
         self.rows = rows
         self.jobs = jobs
 
     @cached_property
-    def facts(self) -> Facts:
+    def summary(self) -> SampleSummary:
         """Sizes, class counts, names."""
-        return known(self.kept)
+        return summarize(self.in_memory)
 
     def total(self, kernel: Callable[[Predictions], Any]) -> Any:
         """kernel(block) summed over the blocks; the empty sum is 0."""
-        if len(self.kept) <= self.rows and self.jobs == 1:
-            return kernel(self.kept)
+        if len(self.in_memory) <= self.rows and self.jobs == 1:
+            return kernel(self.in_memory)
         total: Any = 0
-        if self.jobs == 1 or len(self.kept) < self.jobs * LEAST_ROWS:
-            for start in range(0, len(self.kept), self.rows):
-                total = total + kernel(self.kept.rows(start, start + self.rows))
+        if self.jobs == 1 or len(self.in_memory) < self.jobs * LEAST_ROWS:
+            for start in range(0, len(self.in_memory), self.rows):
+                total = total + kernel(self.in_memory.rows(start, start + self.rows))
             return total
         from concurrent.futures import ThreadPoolExecutor  # late: importing must be fast
 
-        rows = min(self.rows, -(-len(self.kept) // self.jobs))
-        blocks = (self.kept.rows(at, at + rows) for at in range(0, len(self.kept), rows))
+        rows = min(self.rows, -(-len(self.in_memory) // self.jobs))
+        blocks = (self.in_memory.rows(at, at + rows) for at in range(0, len(self.in_memory), rows))
         with ThreadPoolExecutor(self.jobs) as pool:
             for part in pool.map(kernel, blocks):
                 total = total + part
@@ -52,10 +52,10 @@ class Arrays:
     def mapped(self, function: Callable[[Predictions], np.ndarray]) -> Arrays:
         """The same rows with probabilities function(block), computed once."""
         p: np.ndarray | None = None
-        for start in range(0, len(self.kept), self.rows):
-            block = function(self.kept.rows(start, start + self.rows))
+        for start in range(0, len(self.in_memory), self.rows):
+            block = function(self.in_memory.rows(start, start + self.rows))
             if p is None:
-                p = np.empty((len(self.kept), block.shape[1]))
+                p = np.empty((len(self.in_memory), block.shape[1]))
             p[start : start + self.rows] = block
         assert p is not None  # a sample has a row at least
-        return Arrays(self.kept.with_probabilities(p), self.rows, self.jobs)
+        return Arrays(self.in_memory.with_probabilities(p), self.rows, self.jobs)

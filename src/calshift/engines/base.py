@@ -12,24 +12,24 @@ from typing import Any, Protocol
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift.engines.sample_summary import Facts, counted
+from calshift.engines.sample_summary import SampleSummary, summary_terms
 from calshift.errors import InvalidInput
 
-Kernel = Callable[[Predictions], Any]
+Summand = Callable[[Predictions], Any]
 
 
 class Engine(Protocol):
     """A sample, wherever its rows are."""
 
     @property
-    def facts(self) -> Facts:
+    def summary(self) -> SampleSummary:
         """Sizes, class counts, names: one pass, kept."""
 
     @property
-    def kept(self) -> Predictions | None:
+    def in_memory(self) -> Predictions | None:
         """The rows, where they are in memory."""
 
-    def total(self, kernel: Kernel) -> Any:
+    def total(self, kernel: Summand) -> Any:
         """kernel(batch) summed over all batches; the empty sum is 0."""
 
     def mapped(self, function: Callable[[Predictions], np.ndarray]) -> Engine:
@@ -45,39 +45,39 @@ def kernel_name(kernel: Any) -> str:
 
 def rows_in_memory(engine: Engine, what: str) -> Predictions:
     """The rows, for what cannot be done in sums."""
-    if engine.kept is None:
+    if engine.in_memory is None:
         msg = f"{what} needs all rows at once: pass arrays, not batches or a cluster's table"
         raise InvalidInput(msg)
-    return engine.kept
+    return engine.in_memory
 
 
-class Mapped:
+class MappedEngine:
     """An engine whose rows have other probabilities."""
 
-    kept = None
+    in_memory = None
 
     def __init__(self, inner: Engine, function: Callable[[Predictions], np.ndarray]) -> None:
         self.inner = inner
         self.function = function
 
     @cached_property
-    def facts(self) -> Facts:
+    def summary(self) -> SampleSummary:
         """Those of the changed rows."""
-        return Facts(None, **self.total(counted))
+        return SampleSummary(None, **self.total(summary_terms))
 
-    def total(self, kernel: Kernel) -> Any:
+    def total(self, kernel: Summand) -> Any:
         """kernel(batch) summed over the batches."""
-        return self.inner.total(After(self.function, kernel))
+        return self.inner.total(SumAfterMapping(self.function, kernel))
 
     def mapped(self, function: Callable[[Predictions], np.ndarray]) -> Engine:
         """The same rows with probabilities function(batch)."""
-        return Mapped(self, function)
+        return MappedEngine(self, function)
 
 
-class After:
+class SumAfterMapping:
     """A kernel on rows whose probabilities a function has changed."""
 
-    def __init__(self, function: Callable[[Predictions], np.ndarray], kernel: Kernel) -> None:
+    def __init__(self, function: Callable[[Predictions], np.ndarray], kernel: Summand) -> None:
         self.function = function
         self.kernel = kernel
 

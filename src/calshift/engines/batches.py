@@ -11,9 +11,9 @@ import numpy as np
 
 from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
-from calshift.engines.base import Engine, Kernel, Mapped, kernel_name
+from calshift.engines.base import Engine, MappedEngine, Summand, kernel_name
 from calshift.engines.checkpoint import Journal
-from calshift.engines.sample_summary import Facts, counted
+from calshift.engines.sample_summary import SampleSummary, summary_terms
 from calshift.errors import InvalidInput, NoRows
 
 Progress = Callable[[int, int], Any]
@@ -27,7 +27,7 @@ class Reader(Protocol):
         """Their names, if they have any."""
 
     @property
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """By which the same batches are recognised in another run; empty if by nothing."""
 
     def batches(self, skip: int) -> Iterator[Predictions]:
@@ -41,7 +41,7 @@ class Batches:
     in a pass, 0 in the first). ``name`` tells samples that share a journal apart.
     """
 
-    kept = None
+    in_memory = None
 
     def __init__(
         self,
@@ -59,21 +59,21 @@ class Batches:
         self.counts = Tally()  # of the first pass, shared with the next run of the same rows
 
     @cached_property
-    def facts(self) -> Facts:
+    def summary(self) -> SampleSummary:
         """Sizes, class counts, names: the first pass."""
         if self.counts:
-            self.journal.end(self.counts, self._what(counted))
+            self.journal.end(self.counts, self._what(summary_terms))
         else:
-            self.counts.update(self.total(counted) or {})
+            self.counts.update(self.total(summary_terms) or {})
         if not self.counts:
             msg = "there must be at least one row; all batches are empty"
             raise NoRows(msg)
-        return Facts(self.reader.classes, **self.counts)
+        return SampleSummary(self.reader.classes, **self.counts)
 
     @property
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """By which the same rows are recognised."""
-        return self.reader.mark
+        return self.reader.fingerprint
 
     def running(self, journal: Journal, progress: Progress | None, name: str) -> Batches:
         """The same rows in a run that keeps its passes in a journal."""
@@ -87,7 +87,7 @@ class Batches:
             return self
         return Batches(reader, self.journal, self.jobs, self.progress, self.name)
 
-    def total(self, kernel: Kernel) -> Any:
+    def total(self, kernel: Summand) -> Any:
         """kernel(batch) summed over the batches; the empty sum is 0."""
         what = self._what(kernel)
         finished, batches, total = self.journal.begin(what)
@@ -100,12 +100,12 @@ class Batches:
 
     def mapped(self, function: Callable[[Predictions], np.ndarray]) -> Engine:
         """The same rows with probabilities function(batch), worked out in every pass."""
-        return Mapped(self, function)
+        return MappedEngine(self, function)
 
-    def _what(self, kernel: Kernel) -> str:
+    def _what(self, kernel: Summand) -> str:
         return f"{self.name} {kernel_name(kernel)}"
 
-    def _answers(self, kernel: Kernel, skip: int) -> Iterator[Any]:
+    def _answers(self, kernel: Summand, skip: int) -> Iterator[Any]:
         """kernel(batch) in the order of the batches."""
         if self.jobs == 1:
             yield from map(kernel, self._read(skip))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift.engines.base import Engine, Kernel
-from calshift.engines.sample_summary import Facts
+from calshift.engines.base import Engine, Summand
+from calshift.engines.sample_summary import SampleSummary
 
 BLOCK_CELLS = 2**20  # probabilities in a block: temporaries as wide as the rows stay in the cache
 LEAST_ROWS = 64
@@ -22,16 +22,16 @@ class Blocks:
         self.inner = inner
 
     @property
-    def facts(self) -> Facts:
+    def summary(self) -> SampleSummary:
         """Those of the engine."""
-        return self.inner.facts
+        return self.inner.summary
 
     @property
-    def kept(self) -> Predictions | None:
+    def in_memory(self) -> Predictions | None:
         """Those of the engine."""
-        return self.inner.kept
+        return self.inner.in_memory
 
-    def total(self, kernel: Kernel) -> Any:
+    def total(self, kernel: Summand) -> Any:
         """kernel(block) summed over the blocks of all batches."""
         return self.inner.total(Cut(kernel))
 
@@ -43,7 +43,7 @@ class Blocks:
 class Cut:
     """A kernel that sums another one over blocks of its batch."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Summand) -> None:
         self.kernel = kernel
 
     def __call__(self, batch: Predictions) -> Any:

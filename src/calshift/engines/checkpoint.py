@@ -35,9 +35,9 @@ class Journal:
     ``mark`` tells runs apart: sums of other data or another question are refused.
     """
 
-    def __init__(self, path: str | Path | None = None, mark: str = "") -> None:
+    def __init__(self, path: str | Path | None = None, fingerprint: str = "") -> None:
         self.path = None if path is None else Path(path)
-        self.mark = mark
+        self.fingerprint = fingerprint
         self.past: list[Made] = []  # the passes of an earlier run
         self.part = NOTHING  # the one it stopped in
         self.done: list[Made] = []
@@ -89,7 +89,7 @@ class Journal:
         part = _packed_or_none(begun[3], arrays) if begun[0] == len(done) else None
         told = {
             "version": VERSION,
-            "mark": self.mark,
+            "fingerprint": self.fingerprint,
             "done": [[what, _packed_or_none(total, arrays)] for what, total in done],
             "part": None if part is None else [*begun[:3], part],
         }
@@ -109,13 +109,13 @@ class Journal:
         try:
             with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
                 told = json.loads(str(arrays["told"]))
-                version, mark, part = told["version"], told["mark"], told["part"]
+                version, fingerprint, part = told["version"], told["fingerprint"], told["part"]
                 past = [(what, one and _unpacked(one, arrays)) for what, one in told["done"]]
                 begun = part and (*part[:3], _unpacked(part[3], arrays))
         except Exception as problem:
             msg = f"{self.path} is no checkpoint of a run: delete it, or name another file"
             raise InvalidInput(msg) from problem
-        if version != VERSION or mark != self.mark:
+        if version != VERSION or fingerprint != self.fingerprint:
             msg = (
                 f"{self.path} is the checkpoint of another run (other data, options or version): "
                 "delete it, or name another file"

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from calshift._core.predictions import Predictions, as_predictions
-from calshift._core.validate import check_same_names, checked_classes, checked_whole
+from calshift._core.validate import check_same_names, validate_classes, validate_integer
 from calshift.engines import Arrays, Batches
 from calshift.engines.base import Engine, rows_in_memory
 from calshift.engines.run import Run
-from calshift.engines.sample_summary import Facts
+from calshift.engines.sample_summary import SampleSummary
 from calshift.errors import InvalidInput
-from calshift.io.batch_reader import HandedReader, Spool, Wanted
-from calshift.io.columns import Asked
+from calshift.io.batch_reader import BatchReader, BatchSpec, Spool
+from calshift.io.columns import ColumnSpec
 from calshift.io.file_reader import FileReader, in_one_order, in_python
-from calshift.io.file_set import open_parts
+from calshift.io.file_set import open_file_set
 
 Progress = Callable[[int, int], Any]
 ROLES = {True: "source", False: "target", None: "either"}
@@ -81,14 +81,14 @@ def scan(
     if progress is not None and not callable(progress):
         msg = f"progress must be callable with (done, total); got {progress!r}"
         raise InvalidInput(msg)
-    rows = None if batch_rows is None else checked_whole(batch_rows, "batch_rows", 1)
-    jobs = checked_whole(jobs, "jobs", 1)
-    names = None if classes is None else checked_classes(classes, len(tuple(classes)))
+    rows = None if batch_rows is None else validate_integer(batch_rows, "batch_rows", 1)
+    jobs = validate_integer(jobs, "jobs", 1)
+    names = None if classes is None else validate_classes(classes, len(tuple(classes)))
     if is_files(data):
         reader: Any = _of_files(data, label, columns, logits, names, labelled, rows)
     else:
         _check_for_files(label, columns)
-        reader = _of_batches(data, Wanted(names, bool(logits), labelled), rows)
+        reader = _of_batches(data, BatchSpec(names, bool(logits), labelled), rows)
     return Batches(reader, jobs=jobs, progress=progress)
 
 
@@ -109,17 +109,17 @@ def _of_files(
     rows: int | None,
 ) -> FileReader:
     named = columns if columns is None or isinstance(columns, str) else tuple(columns)
-    asked = Asked(named, None if label is None else str(label), None, bool(logits), labelled)
+    asked = ColumnSpec(named, None if label is None else str(label), None, bool(logits), labelled)
     with in_python():
-        reader = FileReader(open_parts(data, ROLES[labelled], asked), classes, rows)
+        reader = FileReader(open_file_set(data, ROLES[labelled], asked), classes, rows)
         reader.check_names()
     return reader
 
 
-def _of_batches(data: Any, wanted: Wanted, rows: int | None) -> HandedReader | Spool:
+def _of_batches(data: Any, wanted: BatchSpec, rows: int | None) -> BatchReader | Spool:
     """A reader of what can be read again; what cannot is kept."""
     if callable(data) and not hasattr(data, "__iter__"):
-        return HandedReader(data, wanted, rows)
+        return BatchReader(data, wanted, rows)
     if hasattr(data, "shape") or hasattr(data, "keys") or not hasattr(data, "__iter__"):
         msg = (
             "data must be paths, batches, or a function that returns an iterator of batches; got "
@@ -127,8 +127,8 @@ def _of_batches(data: Any, wanted: Wanted, rows: int | None) -> HandedReader | S
         )
         raise InvalidInput(msg)
     if isinstance(data, Iterator):
-        return Spool(HandedReader(lambda: data, wanted, rows))
-    return HandedReader(lambda: data, wanted, rows)
+        return Spool(BatchReader(lambda: data, wanted, rows))
+    return BatchReader(lambda: data, wanted, rows)
 
 
 def _check_for_files(label: Any, columns: Any) -> None:
@@ -138,7 +138,7 @@ def _check_for_files(label: Any, columns: Any) -> None:
             raise InvalidInput(msg)
 
 
-def as_engine(
+def open_engine(
     p: Any,
     y: Any = None,
     *,
@@ -167,22 +167,22 @@ def _opened(p: Any, y: Any, labelled: bool, name_p: str, name_y: str) -> Engine:
 
 
 def _check_labelled(engine: Engine, name_p: str, name_y: str) -> None:
-    if not engine.facts.labelled:
+    if not engine.summary.labelled:
         msg = f"{name_y} must be given: {name_p} has no labels"
         raise InvalidInput(msg)
 
 
 def is_engine(p: Any) -> bool:
     """Whether it can add up kernels; facts are not asked for, which takes a pass."""
-    return hasattr(type(p), "total") and hasattr(type(p), "facts")
+    return hasattr(type(p), "total") and hasattr(type(p), "summary")
 
 
-def as_source(p_source: Any, y_source: Any) -> Engine:
+def open_source(p_source: Any, y_source: Any) -> Engine:
     """The labelled source."""
-    return as_engine(p_source, y_source, labelled=True, name_p="p_source", name_y="y_source")
+    return open_engine(p_source, y_source, labelled=True, name_p="p_source", name_y="y_source")
 
 
-def as_pair(
+def open_pair(
     p_source: Any, y_source: Any, p_target: Any, run: Run | None = None
 ) -> tuple[Engine, Engine]:
     """Source and target, checked against each other."""
@@ -193,7 +193,7 @@ def as_pair(
     )
     source, target = (run or Run()).taking(*_in_one_order(*opened))
     _check_labelled(source, *names)
-    before, after = source.facts, target.facts
+    before, after = source.summary, target.summary
     if before.n_classes != after.n_classes:
         msg = (
             "p_source and p_target must have the same classes; "
@@ -218,11 +218,11 @@ def _in_one_order(source: Engine, target: Engine) -> tuple[Engine, Engine]:
 
 def rows_of_pair(p_source: Any, y_source: Any, p_target: Any) -> tuple[Predictions, Predictions]:
     """The same for what needs both in memory."""
-    source, target = as_pair(p_source, y_source, p_target)
+    source, target = open_pair(p_source, y_source, p_target)
     return rows_in_memory(source, "this"), rows_in_memory(target, "this")
 
 
-def check_pair(source: Facts, target: Facts) -> None:
+def check_pair(source: SampleSummary, target: SampleSummary) -> None:
     """Both have rows, and the source two classes."""
     if np.count_nonzero(source.class_counts) < 2:
         held = np.flatnonzero(source.class_counts).tolist()

@@ -72,8 +72,8 @@ class Run:
         noted: Engine = engine
         if hasattr(engine, "running"):
             noted = engine.running(self.journal, self.progress, name)
-        elif engine.kept is not None and self.jobs > 1:
-            noted = Arrays(engine.kept, jobs=self.jobs)  # threads
+        elif engine.in_memory is not None and self.jobs > 1:
+            noted = Arrays(engine.in_memory, jobs=self.jobs)  # threads
         return noted
 
     def __enter__(self) -> Run:
@@ -100,12 +100,12 @@ class Run:
         if not any(hasattr(engine, "running") for engine in engines):
             msg = "checkpoint needs scanned data (calshift.scan); rows in memory are read at once"
             raise InvalidInput(msg)
-        mark = digest(_version(), self.question, [_mark(engine) for engine in engines])
+        fingerprint = digest(_version(), self.question, [_mark(engine) for engine in engines])
         held = self.checkpoint if isinstance(self.checkpoint, Checkpoint) else None
         path = Path(self.checkpoint if held is None else held.path)
         for engine in engines:
             _check_outside(path, engine)
-        journal = Journal(path, mark)
+        journal = Journal(path, fingerprint)
         if held is not None:
             held.journal = journal
         return journal
@@ -143,9 +143,9 @@ def _told(value: Any) -> Iterator[bytes]:
 
 def _mark(engine: Engine) -> str:
     """By which a sample is recognised: its files, or its rows if they are in memory."""
-    rows = engine.kept
+    rows = engine.in_memory
     if rows is None:
-        return str(getattr(engine, "mark", ""))
+        return str(getattr(engine, "fingerprint", ""))
     arrays = [one for one in (rows.p, rows.y, rows.sample_weight) if one is not None]
     return f"{rows.p.shape} {[zlib.crc32(np.ascontiguousarray(one).data) for one in arrays]}"
 
@@ -153,7 +153,7 @@ def _mark(engine: Engine) -> str:
 def _check_outside(path: Path, engine: Engine) -> None:
     """A checkpoint in a folder that is read would be read as data by the next run."""
     parts = getattr(getattr(engine, "reader", None), "parts", None)
-    if parts is not None and parts.would_hold(path):
+    if parts is not None and parts.would_contain(path):
         msg = f"checkpoint must not lie in what is read, {parts.path}: name another place"
         raise InvalidInput(msg)
 

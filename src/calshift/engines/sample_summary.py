@@ -13,7 +13,7 @@ from calshift._core.predictions import Predictions
 from calshift.compiled import loops
 
 
-class Summed:
+class LazyColumnSums:
     """(K,) sum of the predictions of a sample in memory, made when it is asked for."""
 
     def __init__(self, rows: Predictions) -> None:
@@ -27,7 +27,7 @@ class Summed:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts(Frozen):
+class SampleSummary(Frozen):
     """Sums over all rows.
 
     Attributes
@@ -48,7 +48,7 @@ class Facts(Frozen):
     square: float
     light: int
     double: int
-    predicted: np.ndarray | Summed
+    predicted: np.ndarray | LazyColumnSums
     class_counts: np.ndarray
     class_squares: np.ndarray
 
@@ -71,12 +71,12 @@ class Facts(Frozen):
         return len(self.class_counts) > 0
 
     @property
-    def worth(self) -> float:
+    def effective_size(self) -> float:
         """How many observations the sample is worth: its size, or rows if they weigh below 1."""
         return self.size * (self.size / self.square)
 
     @property
-    def class_worth(self) -> np.ndarray:
+    def class_effective_size(self) -> np.ndarray:
         """The same of each class, 0 for one without rows."""
         return np.asarray(self.class_counts**2 / np.maximum(self.class_squares, 1e-300))
 
@@ -86,12 +86,12 @@ class Facts(Frozen):
         return np.asarray(self.predicted) / self.size
 
 
-def known(rows: Predictions) -> Facts:
+def summarize(rows: Predictions) -> SampleSummary:
     """Of a sample in memory."""
-    return Facts(rows.classes, **_counts(rows), predicted=Summed(rows))
+    return SampleSummary(rows.classes, **_counts(rows), predicted=LazyColumnSums(rows))
 
 
-def counted(batch: Predictions) -> Tally:
+def summary_terms(batch: Predictions) -> Tally:
     """Kernel: the sums of `Facts`."""
     return Tally(**_counts(batch), predicted=_predicted(batch))
 

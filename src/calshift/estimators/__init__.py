@@ -2,13 +2,13 @@
 
 from calshift.estimators.binned import (
     Points,
-    Second,
+    RegressionNoise,
     errors,
     from_statistics,
     reliability,
-    unfolded_gaps,
+    unfold_errors,
 )
-from calshift.estimators.kernel import Sample, smoothed_error
+from calshift.estimators.kernel import Sample, kernel_error
 from calshift.estimators.paper import (
     labelled_error,
     labelled_ratio,
@@ -19,16 +19,16 @@ from calshift.estimators.paper import (
 
 __all__ = [
     "Points",
+    "RegressionNoise",
     "Sample",
-    "Second",
     "errors",
     "from_statistics",
+    "kernel_error",
     "labelled_error",
     "labelled_ratio",
     "reliability",
     "shifted_error",
     "shifted_ratio",
     "shifted_square",
-    "smoothed_error",
-    "unfolded_gaps",
+    "unfold_errors",
 ]

@@ -16,16 +16,21 @@ from functools import cached_property
 import numpy as np
 
 from calshift._core.addable import Sums
-from calshift.binning.edges import joined
+from calshift.binning.edges import merge_sparse_bins
 from calshift.binning.statistics import ShiftStatistics
 from calshift.compiled import loops
-from calshift.estimators.folded_normal import unfolded
-from calshift.estimators.regression import Fits, banded_rows, fitted, near_diagonal
-from calshift.estimators.statistics_sums import event_cells, first_sums, second_sums
+from calshift.estimators.folded_normal import unfold
+from calshift.estimators.regression import (
+    ResidualRegression,
+    banded_rows,
+    fit_residuals,
+    near_diagonal,
+)
+from calshift.estimators.statistics_sums import bin_sums_of, event_cells, second_sums
 
 
 @dataclass(frozen=True)
-class Second:
+class RegressionNoise:
     """What the noise of the rows does to the fits.
 
     Attributes
@@ -35,7 +40,7 @@ class Second:
     tilt : (E, B) sum_i l_i w_i e_i / (1 - l_i), by which a ratio whose w depends on y is biased
     """
 
-    fits: Fits
+    fits: ResidualRegression
     covariance: np.ndarray
     tilt: np.ndarray
 
@@ -76,26 +81,26 @@ def from_statistics(
 ) -> tuple[np.ndarray, int]:
     """Error of every event held, weights known, and how many bins or knots were joined."""
     w = class_weights / class_weights.max()
-    fits = fitted(first_sums(statistics, w), statistics.edges)
+    fits = fit_residuals(bin_sums_of(statistics, w), statistics.edges)
     if not debias:
-        return errors(fits, norm, None), fits.thin
+        return errors(fits, norm, None), fits.merged
     noise, tilt = second_sums(statistics, w, fits)
-    return errors(fits, norm, Second(fits, fits.covariance(noise), tilt)), fits.thin
+    return errors(fits, norm, RegressionNoise(fits, fits.covariance(noise), tilt)), fits.merged
 
 
-def errors(fits: Fits, norm: float, second: Second | None) -> np.ndarray:
+def errors(fits: ResidualRegression, norm: float, second: RegressionNoise | None) -> np.ndarray:
     """(E,) sum_b P_b |g_b|^p, freed of the noise in g_b if that is given."""
     if second is not None and norm == 2:
         return np.asarray(fits.plug + second.lean - second.trace)
-    gaps = np.abs(fits.value) ** norm if second is None else unfolded_gaps(fits, norm, second)
+    gaps = np.abs(fits.value) ** norm if second is None else unfold_errors(fits, norm, second)
     return np.asarray((fits.sums.share * gaps).sum(axis=1))
 
 
-def unfolded_gaps(fits: Fits, norm: float, second: Second) -> np.ndarray:
+def unfold_errors(fits: ResidualRegression, norm: float, second: RegressionNoise) -> np.ndarray:
     """(E, B) |d|^p of each bin, the p-th power of the true gap."""
     variance = fits.layout.quadratic(*near_diagonal(second.covariance))
     lean = fits.layout.spread(fits.times(fits.layout.gathered(second.tilt)))
-    error = unfolded(fits.value, variance - 2 * fits.value * lean, norm)
+    error = unfold(fits.value, variance - 2 * fits.value * lean, norm)
     if norm != 2 and fits.room is not None:  # hats can overshoot what a frequency in [0, 1] allows
         room = np.where(fits.value > 0, 1 - fits.room, fits.room)
         error = np.minimum(error, np.maximum(room, 0.0) ** norm)
@@ -135,7 +140,7 @@ def reliability(
             source = [cells.usable_rows(), cells.by_bin(mass), cells.by_bin(residual)]
             sums = sums + Sums((*source, cells.target_count, cells.target_score, *labels))
     usable, mass, residual, count, score, by_label, rows = sums
-    starts = joined(count, usable, least=least)
+    starts = merge_sparse_bins(count, usable, least=least)
     mass, residual, count, score, by_label, rows = (
         np.add.reduceat(one, starts, axis=0)
         for one in (mass, residual, count, score, by_label, rows)

@@ -24,7 +24,7 @@ def _table(norm: float) -> tuple[np.ndarray, np.ndarray]:
     return d, absolute_moment(d, norm) ** (1 / norm)
 
 
-def unfolded(value: np.ndarray, variance: np.ndarray, norm: float) -> np.ndarray:
+def unfold(value: np.ndarray, variance: np.ndarray, norm: float) -> np.ndarray:
     """|d|^p for the d >= 0 with E |N(d, variance)|^p = |value|^p, and 0 where there is none.
 
     For p = 2 the estimate value^2 - variance has no bias and keeps its sign.

@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from calshift.estimators.folded_normal import unfolded
+from calshift.estimators.folded_normal import unfold
 from calshift.estimators.smoothing_kernels import (
     LogKernel,
     choose_bandwidth,
@@ -47,7 +47,7 @@ class Sample:
         return np.asarray(self.outcome - self.score)
 
 
-def smoothed_error(
+def kernel_error(
     source: Sample,
     target: Sample | None,
     class_weight: np.ndarray,
@@ -65,7 +65,7 @@ def smoothed_error(
         block = slice(start, start + step)
         if estimator != "paper":
             value, lonely = _self_normalised(source, at, block, class_weight, k, h)
-            gap = unfolded(*value, norm) if estimator == "debiased" else np.abs(value[0]) ** norm
+            gap = unfold(*value, norm) if estimator == "debiased" else np.abs(value[0]) ** norm
         else:
             R, lonely = _paper_ratio(source, target, block, class_weight, k, h, norm)
             gap = np.abs(R - at.score[block]) ** norm

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift.binning.edges import BinEdges, joined
+from calshift.binning.edges import BinEdges, merge_sparse_bins
 from calshift.binning.statistics import ShiftStatistics
 
 ErrorKernel = Callable[[Predictions], np.ndarray]
@@ -28,7 +28,7 @@ class Ratio:
     edges: BinEdges
     numerator: np.ndarray
     denominator: np.ndarray
-    joined: int
+    merged: int
 
     def value(self) -> np.ndarray:
         """R_b, and 0 in the padding, where there are no rows."""
@@ -64,7 +64,7 @@ def _on_joined_bins(
     hits, counts, thin = hits.copy(), statistics.target[0].copy(), 0
     for k in range(len(statistics.edges)):
         bins = len(statistics.edges[k]) + 1
-        starts = joined(counts[k, :bins])
+        starts = merge_sparse_bins(counts[k, :bins])
         length = np.diff(np.append(starts, bins))
         for sums in (hits, counts):
             sums[k, :bins] = np.repeat(np.add.reduceat(sums[k, :bins], starts), length)
@@ -90,7 +90,7 @@ def shifted_square(
     R = ratio.value()
     count, score, square = statistics.target
     total = (count * R**2 - 2 * R * score + square).sum(axis=1)
-    return total / statistics.size_target, ratio.joined
+    return total / statistics.size_target, ratio.merged
 
 
 def labelled_error(ratio: Ratio, norm: float) -> ErrorKernel:

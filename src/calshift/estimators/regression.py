@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from calshift.binning.edges import BinEdges, joined
+from calshift.binning.edges import BinEdges, merge_sparse_bins
 from calshift.binning.hat_basis import (
     KNOT,
     LEAST_DISTINCT,
     LEAST_SOURCE,
     LEAST_TARGET,
-    Layout,
+    HatBasis,
     knots,
     planned_hats,
     positions,
@@ -38,7 +38,7 @@ ROUNDING = 1e-10  # of a mean residual, below which its sign is chance
 
 
 @dataclass(frozen=True)
-class FirstSums:
+class BinSums:
     """Sums over rows by event and bin, all (E, B), padded with 0.
 
     Attributes
@@ -70,7 +70,7 @@ class FirstSums:
 
 
 @dataclass(frozen=True)
-class Fits:
+class ResidualRegression:
     """Fitted residuals of all events.
 
     Attributes
@@ -82,10 +82,10 @@ class Fits:
     room : (E, B) the target's mean score in each fine bin, None for plain bins
     """
 
-    sums: FirstSums
-    layout: Layout
+    sums: BinSums
+    layout: HatBasis
     inverse: np.ndarray
-    thin: int
+    merged: int
     room: np.ndarray | None = None
 
     @cached_property
@@ -223,35 +223,35 @@ def dense_band(diagonal: np.ndarray, above: np.ndarray) -> np.ndarray:
     return dense
 
 
-def fitted(sums: FirstSums, edges: BinEdges) -> Fits:
+def fit_residuals(sums: BinSums, edges: BinEdges) -> ResidualRegression:
     """The fits of all events held; the scale of the weights does not matter."""
     return _on_hats(sums, edges) if edges.smooth else _on_bins(sums, edges.bins)
 
 
-def _on_bins(sums: FirstSums, bins: np.ndarray) -> Fits:
+def _on_bins(sums: BinSums, bins: np.ndarray) -> ResidualRegression:
     """g_b = sum w u / W_b in each group of bins."""
     pairs = zip(sums.count, sums.usable, bins, strict=True)
-    starts = [joined(count[:b], usable[:b]) for count, usable, b in pairs]
-    layout = Layout.of_groups(starts, bins)
+    starts = [merge_sparse_bins(count[:b], usable[:b]) for count, usable, b in pairs]
+    layout = HatBasis.of_groups(starts, bins)
     mass = layout.gathered(sums.mass)
     inverse = np.divide(1.0, mass, out=np.zeros(mass.shape), where=mass > 0)
-    return Fits(sums, layout, inverse, int(bins.sum() - layout.count.sum()))
+    return ResidualRegression(sums, layout, inverse, int(bins.sum() - layout.count.sum()))
 
 
-def _on_hats(sums: FirstSums, edges: BinEdges) -> Fits:
+def _on_hats(sums: BinSums, edges: BinEdges) -> ResidualRegression:
     """Weighted least squares on hats."""
     planned = planned_hats(float(sums.rows[0].sum()))
     layout, mean = _hats(sums, edges, planned)
     inverse = _floored_inverse(layout, sums)
-    thin = np.maximum(np.minimum(planned, edges.bins) - layout.count, 0).sum()
-    fits = Fits(sums, layout, inverse, int(thin), mean)
+    merged = np.maximum(np.minimum(planned, edges.bins) - layout.count, 0).sum()
+    fits = ResidualRegression(sums, layout, inverse, int(merged), mean)
     compiled = loops()
     if compiled is not None:
         _fill(fits, compiled)
     return fits
 
 
-def _hats(sums: FirstSums, edges: BinEdges, planned: int) -> tuple[Layout, np.ndarray]:
+def _hats(sums: BinSums, edges: BinEdges, planned: int) -> tuple[HatBasis, np.ndarray]:
     """The hats of all events, and the target's mean score in each bin."""
     lower, bins = _lowest(sums, edges), edges.bins
     compiled = loops()
@@ -260,16 +260,16 @@ def _hats(sums: FirstSums, edges: BinEdges, planned: int) -> tuple[Layout, np.nd
         t = positions(sums.count, mean)
         rows = zip(t, sums.rows, sums.count, bins, strict=True)
         chosen = [knots(at[:b], one[:b], two[:b], planned) for at, one, two, b in rows]
-        return Layout.of_hats(t, chosen), mean
+        return HatBasis.of_hats(t, chosen), mean
     mean, share = np.empty((2, *lower.shape))
     left, number = np.empty(lower.shape, KNOT), np.empty(len(lower), np.int64)
     least = (LEAST_DISTINCT, LEAST_SOURCE, LEAST_TARGET)
     asked = sums.count, sums.score, lower, sums.rows, bins, planned, least
     compiled.lay_hats(*asked, mean, left, share, number)
-    return Layout(left, share, number), mean
+    return HatBasis(left, share, number), mean
 
 
-def _lowest(sums: FirstSums, edges: BinEdges) -> np.ndarray:
+def _lowest(sums: BinSums, edges: BinEdges) -> np.ndarray:
     """(E, B) the lower edge of each bin, if there are bins without a row of the target."""
     lower = np.zeros(sums.count.shape)
     if np.count_nonzero(sums.count) < edges.bins.sum():
@@ -278,7 +278,7 @@ def _lowest(sums: FirstSums, edges: BinEdges) -> np.ndarray:
     return lower
 
 
-def _floored_inverse(layout: Layout, sums: FirstSums) -> np.ndarray:
+def _floored_inverse(layout: HatBasis, sums: BinSums) -> np.ndarray:
     """(E, R, R) A^-1, with A floored relative to M; 0 for knots that an event lacks.
 
     Under label shift A / sum w and M are the same matrix in the limit; where the source has far
@@ -300,20 +300,20 @@ def _floored_inverse(layout: Layout, sums: FirstSums) -> np.ndarray:
 
 
 def _compiled_inverse(
-    compiled: Any, layout: Layout, sums: FirstSums, inverse: np.ndarray
+    compiled: Any, layout: HatBasis, sums: BinSums, inverse: np.ndarray
 ) -> np.ndarray:
     """Fills in A^-1, and tells which events are left."""
     whiten, state = np.empty(inverse.shape), np.zeros(len(inverse), np.int64)
     hats = layout.left, layout.share, layout.count
     given = sums.mass, sums.share, EIGENVALUE_FLOOR, SINGULAR
     compiled.invert_hats(*hats, *given, inverse, whiten, state)
-    thin = np.flatnonzero(state == 1)
-    if len(thin):
-        ratio, turn = np.linalg.eigh(inverse[thin])
-        basis = whiten[thin].transpose(0, 2, 1) @ turn
-        total = sums.mass[thin].sum(axis=1)[:, None]
+    merged = np.flatnonzero(state == 1)
+    if len(merged):
+        ratio, turn = np.linalg.eigh(inverse[merged])
+        basis = whiten[merged].transpose(0, 2, 1) @ turn
+        total = sums.mass[merged].sum(axis=1)[:, None]
         floored = basis / (np.maximum(ratio, EIGENVALUE_FLOOR) * total)[:, None, :]
-        inverse[thin] = floored @ basis.transpose(0, 2, 1)
+        inverse[merged] = floored @ basis.transpose(0, 2, 1)
     return np.asarray(state == 2)
 
 
@@ -357,7 +357,7 @@ def _turned_inverse(A: np.ndarray, M: np.ndarray) -> np.ndarray:
     return np.asarray(floored @ basis.transpose(0, 2, 1))
 
 
-def _fill(fits: Fits, compiled: Any) -> None:
+def _fill(fits: ResidualRegression, compiled: Any) -> None:
     """What the properties of the fits would find, in one loop."""
     layout, sums = fits.layout, fits.sums
     (E, B), R = layout.left.shape, layout.width
@@ -378,23 +378,23 @@ def sign(values: np.ndarray) -> np.ndarray:
     return np.asarray(np.sign(values) * (np.abs(values) > ROUNDING))
 
 
-def resting_on_few(fits: Fits) -> tuple[float, float]:
+def share_on_few_rows(fits: ResidualRegression) -> tuple[float, float]:
     """Shares of the plug-in error, and of the target's rows, where the source is worth few rows.
 
     The scores of each event are cut in parts that hold about as much of its error each, or of the
     target; what a part is worth is (sum w)^2 / sum w^2.
     """
-    (thin, total), (bare, whole) = _thin_part(fits, True), _thin_part(fits, False)
-    return thin / total if total > 0 else 0.0, bare / whole
+    (merged, total), (bare, whole) = _thin_part(fits, True), _thin_part(fits, False)
+    return merged / total if total > 0 else 0.0, bare / whole
 
 
-def _thin_part(fits: Fits, squared: bool) -> tuple[float, float]:
+def _thin_part(fits: ResidualRegression, squared: bool) -> tuple[float, float]:
     """What of the error, or of the target, lies in places with few source rows, and all of it."""
     compiled, sums = loops(), fits.sums
     if compiled is not None:
         rows = sums.mass, sums.square, PARTS, FEW_ROWS, TIE
-        thin, whole = compiled.thin_part(sums.share, fits.value, squared, *rows)
-        return thin, whole
+        merged, whole = compiled.thin_part(sums.share, fits.value, squared, *rows)
+        return merged, whole
     part = sums.share * fits.value**2 if squared else sums.share
     upto = np.cumsum(part, axis=1)
     total = np.maximum(upto[:, -1:], 1e-300)

@@ -10,15 +10,15 @@ import numpy as np
 from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
 from calshift.binning.edges import BinEdges
-from calshift.binning.placement import Places, Tile, tiles, true_event
+from calshift.binning.placement import BinLocator, Tile, tiles, true_event
 from calshift.compiled import loops
-from calshift.estimators.regression import Fits, sign
+from calshift.estimators.regression import ResidualRegression, sign
 
 SOURCE_SUMS = ("rows", "usable", "mass", "square", "pull")
 
 
 @dataclass(frozen=True)
-class Laid:
+class BinnedRows:
     """Labelled rows under some events: where they lie (E, n), residuals u, weights and counts."""
 
     tile: Tile
@@ -38,22 +38,24 @@ class Laid:
         return np.bincount(place, flat, E * self.width).reshape(E, self.width)
 
 
-def laid(batch: Predictions, edges: BinEdges, places: Places, w: np.ndarray) -> Iterator[Laid]:
+def binned_rows(
+    batch: Predictions, edges: BinEdges, places: BinLocator, w: np.ndarray
+) -> Iterator[BinnedRows]:
     """A labelled batch, a few events at a time."""
     weight, true = w[batch.labels], true_event(batch, edges.events, edges.which)
     for tile in tiles(batch, edges.events, edges.which):
         u = np.negative(tile.score, dtype=float)
         here = np.flatnonzero((true >= tile.first) & (true < tile.events.stop))
         u[true[here] - tile.first, here] += 1.0
-        yield Laid(tile, places.of(tile), u, weight, batch.sample_weight, edges.max_bins)
+        yield BinnedRows(tile, places.of(tile), u, weight, batch.sample_weight, edges.max_bins)
 
 
 @dataclass(frozen=True)
 class SourceSums:
-    """Kernel: the source's part of `FirstSums`, for class weights w."""
+    """Kernel: the source's part of `BinSums`, for class weights w."""
 
     edges: BinEdges
-    places: Places
+    places: BinLocator
     w: np.ndarray
 
     def __call__(self, batch: Predictions) -> Tally:
@@ -78,7 +80,7 @@ class SourceSums:
             sums["usable"] = (weight > 0) * batch.frequency
         shape = len(self.edges), self.edges.max_bins
         out = {name: np.zeros(shape) for name in (*sums, "pull")}
-        for rows in laid(batch, self.edges, self.places, self.w):
+        for rows in binned_rows(batch, self.edges, self.places, self.w):
             for name, values in sums.items():
                 out[name][rows.tile.events] = rows.by_bin(values)
             out["pull"][rows.tile.events] = rows.by_bin(rows.residual * counted)
@@ -92,10 +94,10 @@ class SourceSums:
 
 @dataclass(frozen=True)
 class TargetSums:
-    """Kernel: the target's part of `FirstSums`."""
+    """Kernel: the target's part of `BinSums`."""
 
     edges: BinEdges
-    places: Places
+    places: BinLocator
 
     def __call__(self, batch: Predictions) -> Tally:
         width = self.edges.max_bins
@@ -120,8 +122,8 @@ class LabelSums:
     """
 
     edges: BinEdges
-    places: Places
-    fits: Fits
+    places: BinLocator
+    fits: ResidualRegression
     w: np.ndarray
     seen: np.ndarray
 
@@ -131,7 +133,7 @@ class LabelSums:
         signed = np.zeros((len(self.edges), S))
         code, f = batch.codes(self.seen), batch.frequency
         g = self.fits.value.ravel()
-        for rows in laid(batch, self.edges, self.places, self.w):
+        for rows in binned_rows(batch, self.edges, self.places, self.w):
             E, first = len(rows.residual), rows.tile.first
             at = g.take(rows.place, mode="clip")
             cell = (rows.place - first * rows.width) * S + code

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from calshift.binning.statistics import ShiftStatistics
-from calshift.estimators.regression import SMALLEST_GAP, FirstSums, Fits
+from calshift.estimators.regression import SMALLEST_GAP, BinSums, ResidualRegression
 
 
 @dataclass(frozen=True)
-class Cells:
+class StatisticsAsRows:
     """One event's sums of rows, residuals and squared residuals in each occupied cell."""
 
     bin: np.ndarray  # (C,), as are the next six; a cell is a bin and a stratum
@@ -43,14 +43,14 @@ class Cells:
         return self.by_bin(self.rows * (self.weight > 0))
 
 
-def event_cells(statistics: ShiftStatistics, k: int, class_weights: np.ndarray) -> Cells:
+def event_cells(statistics: ShiftStatistics, k: int, class_weights: np.ndarray) -> StatisticsAsRows:
     """Sums of u = outcome - score over the cells of the k-th event held."""
     events, bins = statistics.edges.events, len(statistics.edges[k]) + 1
     outcome = events.stratum_outcome(statistics.edges.which[k])
     b, stratum = np.nonzero(statistics.source[0, k, :bins])
     count, score, square = statistics.source[:, k, b, stratum]
     true, label = outcome[stratum], events.stratum_label[stratum]
-    return Cells(
+    return StatisticsAsRows(
         bin=b,
         label=label,
         weight=class_weights[label],
@@ -63,7 +63,7 @@ def event_cells(statistics: ShiftStatistics, k: int, class_weights: np.ndarray) 
     )
 
 
-def first_sums(statistics: ShiftStatistics, class_weights: np.ndarray) -> FirstSums:
+def bin_sums_of(statistics: ShiftStatistics, class_weights: np.ndarray) -> BinSums:
     """What fits need, for class weights that come now."""
     edges = statistics.edges
     table = np.zeros((5, len(edges), edges.max_bins))
@@ -74,11 +74,11 @@ def first_sums(statistics: ShiftStatistics, class_weights: np.ndarray) -> FirstS
         table[:, k, : cells.bins] = [cells.by_bin(values) for values in sums]
     rows, usable, mass, square, pull = table
     count, score = statistics.target[:2]
-    return FirstSums(rows, usable, mass, square, pull, count, score)
+    return BinSums(rows, usable, mass, square, pull, count, score)
 
 
 def second_sums(
-    statistics: ShiftStatistics, class_weights: np.ndarray, fits: Fits
+    statistics: ShiftStatistics, class_weights: np.ndarray, fits: ResidualRegression
 ) -> tuple[np.ndarray, np.ndarray]:
     """(E, B) sums of w^2 e^2 / (1 - l), and of l w e / (1 - l)."""
     noise, tilt = np.zeros((2, *fits.value.shape))

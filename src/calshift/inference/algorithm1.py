@@ -22,14 +22,14 @@ from functools import lru_cache, partial
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift.binning.edges import joined
+from calshift.binning.edges import merge_sparse_bins
 from calshift.binning.events import Events
-from calshift.binning.find_edges import edges_of
+from calshift.binning.find_edges import find_edges
 from calshift.binning.statistics import ShiftStatistics
 from calshift.engines import Arrays
 from calshift.engines.base import Engine, rows_in_memory
 from calshift.errors import InvalidInput
-from calshift.inference.estimate import check_rows, gathered
+from calshift.inference.estimate import check_rows, gather_statistics
 from calshift.inference.options import Options
 
 
@@ -65,15 +65,15 @@ def event_variances(
 
     The laws of R: the paper's and, without labels, the corrected one.
     """
-    check_rows(source.facts, None if target is None else target.facts, class_weights)
+    check_rows(source.summary, None if target is None else target.summary, class_weights)
     before = rows_in_memory(source, "Algorithm 1")
     at = before if target is None else rows_in_memory(target, "Algorithm 1")
     for name, sample in (("p_source", before), ("p_target", at)):
         _check_whole(sample, name)
     w = np.nan_to_num(class_weights)[events.stratum_label]
     found, thin = [], 0
-    for edges in edges_of(Arrays(at), events, options.bins, options.binning).split():
-        statistics = gathered(source, target, edges)
+    for edges in find_edges(Arrays(at), events, options.bins, options.binning).split():
+        statistics = gather_statistics(source, target, edges)
         for k, event in enumerate(edges.which):
             bins = _bins_of(at, statistics, k)
             weight = None if target is None else float(w @ events.stratum_outcome(event))
@@ -104,7 +104,7 @@ def _bins_of(at: Predictions, statistics: ShiftStatistics, k: int) -> Bins:
     """Scores in order, cut where a bin, or a group of joined ones, begins."""
     edges, bins = statistics.edges, len(statistics.edges[k]) + 1
     target, source = statistics.target[0, k, :bins], statistics.source[0, k, :bins]
-    starts = joined(target)
+    starts = merge_sparse_bins(target)
     source = np.add.reduceat(source, starts, axis=0)
     score = edges.events.score(at, edges.which[k])
     order = np.argsort(score, kind="stable")
@@ -118,13 +118,13 @@ def _bins_of(at: Predictions, statistics: ShiftStatistics, k: int) -> Bins:
     )
 
 
-def source_law(bins: Bins) -> Normal:
+def source_distribution(bins: Bins) -> Normal:
     """With labels: N(R, R (1 - R) / (N_b - 1)), with R the frequency in the bin."""
     R = bins.S / bins.n
     return Normal(R, R * (1 - R) / (bins.n - 1))
 
 
-def target_laws(bins: Bins, w: float, stratified: bool) -> Iterator[Normal]:
+def target_distributions(bins: Bins, w: float, stratified: bool) -> Iterator[Normal]:
     """Without: R = scale S_b, where S_b is binomial out of so many trials.
 
     The paper takes the n_b source rows of the bin. But nothing divides S_b by n_b, which is as
@@ -140,13 +140,17 @@ def target_laws(bins: Bins, w: float, stratified: bool) -> Iterator[Normal]:
 def _variances(bins: Bins, w: float | None, stratified: bool, spread: Spread) -> list[float]:
     """One for each law: with labels (no weight) there is one law, without there are two."""
     with np.errstate(over="ignore", invalid="ignore"):  # `_finite` looks for them
-        laws = [source_law(bins)] if w is None else target_laws(bins, w, stratified)
-        return [_variance(bins, law, spread) for law in laws]
+        distributions = (
+            [source_distribution(bins)] if w is None else target_distributions(bins, w, stratified)
+        )
+        return [_variance(bins, distribution, spread) for distribution in distributions]
 
 
-def _variance(bins: Bins, law: Normal, spread: Spread) -> float:
+def _variance(bins: Bins, distribution: Normal, spread: Spread) -> float:
     """sum_b [ M Var(Z) + M (M - 1) Cov ] / m^2."""
-    each = zip(bins.scores, bins.frequency, bins.M, law.mean, law.variance, strict=True)
+    each = zip(
+        bins.scores, bins.frequency, bins.M, distribution.mean, distribution.variance, strict=True
+    )
     found = [spread(Bin(f, rows / M, int(M), mean, s2)) for f, rows, M, mean, s2 in each]
     variance, covariance = np.array(found).T
     M = bins.M
@@ -170,7 +174,7 @@ class Bin:
 Spread = Callable[[Bin], tuple[float, float]]  # -> Var(Z), covariance
 
 
-def spread_of(norm: float, rng: np.random.Generator | None = None) -> Spread:
+def variance_of(norm: float, rng: np.random.Generator | None = None) -> Spread:
     """Drawn if there is an rng, else computed: exactly for p = 1 and even p."""
     if rng is not None:
         return partial(drawn, norm=norm, rng=rng)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from calshift.binning.events import Events, events_of
-from calshift.diagnostics.warnings import objections
+from calshift.binning.events import Events, select_events
+from calshift.diagnostics.warnings import collect_warnings
 from calshift.engines.base import Engine
 from calshift.inference.bootstrap import Bootstrap
-from calshift.inference.estimate import Estimation
+from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.intervals import estimated, labelled
 from calshift.inference.options import Options
 from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck, Later, Samples
@@ -29,9 +29,9 @@ def labelled_result(
     """The error with labels; a class with NaN in the place of a one is left out."""
     found = labelled(sample, events, options, ones, draws)
     return CalibrationErrorResult(
-        n_source=sample.facts.size,
-        classes=sample.facts.classes,
-        **_averaged(found, events, options, sample.facts.size),
+        n_source=sample.summary.size,
+        classes=sample.summary.classes,
+        **_averaged(found, events, options, sample.summary.size),
     )
 
 
@@ -44,20 +44,20 @@ def target_result(
     check: LabelShiftCheck | None,
 ) -> CalibrationErrorResult:
     """The error without labels from the rows of both samples, and the source's own beside it."""
-    events = events_of(options.kind, source.facts)
+    events = select_events(options.kind, source.summary)
     found, class_weights = estimated(source, target, events, options, weights, draws)
-    ones, sizes = 0 * class_weights.values + 1, (source.facts.size, target.facts.size)
+    ones, sizes = 0 * class_weights.values + 1, (source.summary.size, target.summary.size)
     before = Later(lambda: labelled_result(source, events, options, ones, None))
-    if source.kept is None:  # its rows may be gone when it is asked for
+    if source.in_memory is None:  # its rows may be gone when it is asked for
         before.answer()
     return shifted_result(
-        found, events, options, class_weights, sizes, before, source.facts.classes, check,
-        Samples(source.kept, target.kept),
+        found, events, options, class_weights, sizes, before, source.summary.classes, check,
+        Samples(source.in_memory, target.in_memory),
     )  # fmt: skip
 
 
 def shifted_result(
-    found: Estimation,
+    found: EventEstimates,
     events: Events,
     options: Options,
     class_weights: ClassWeights,
@@ -81,7 +81,7 @@ def shifted_result(
 
 
 def _averaged(
-    found: Estimation,
+    found: EventEstimates,
     events: Events,
     options: Options,
     n: float,
@@ -93,8 +93,10 @@ def _averaged(
     classwise = events.kind == "classwise"
     kept = found.values[~np.isnan(found.values)]
     each = n / len(kept) if classwise else np.inf
-    notes, trusted = objections(class_weights, assumption, found.thin, found.lonely, each, m)
-    if found.law is not None and np.all(found.law.standard_error == 0):
+    notes, trusted = collect_warnings(
+        class_weights, assumption, found.sparse, found.isolated, each, m
+    )
+    if found.distribution is not None and np.all(found.distribution.standard_error == 0):
         notes = (*notes, f"no row is off at all: errors below about {3 / n:.2g} cannot be seen")
     return {
         "estimate": float(kept.mean()),
@@ -102,17 +104,17 @@ def _averaged(
         "kind": events.kind,
         "norm": options.norm,
         "estimator": options.estimator,
-        "merged_bins": found.joined,
+        "merged_bins": found.merged,
         "warnings": notes,
         "trusted": trusted,
-        "law": found.law,
-        "class_law": found.event_laws if classwise else None,
-        "moves": found.moves,
+        "_distribution": found.distribution,
+        "_class_distributions": found.event_distributions if classwise else None,
+        "_influence": found.influence,
         "settings": options.settings,
     }
 
 
-def added_variances(found: np.ndarray, events: Events, w: np.ndarray) -> dict[str, Any]:
+def sum_variances(found: np.ndarray, events: Events, w: np.ndarray) -> dict[str, Any]:
     """Variances of each event and of their mean, as if the events were independent."""
     classwise = events.kind == "classwise"
     if classwise:

@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift._core.validate import checked_generator, checked_whole
+from calshift._core.validate import validate_integer, validate_rng
 from calshift.errors import InvalidInput
-from calshift.results import DrawsLaw
+from calshift.results import BootstrapDistribution
 
 LEAST_DRAWS = 20
 LOST = 0.1  # share of draws without an answer that is tolerated
 
-Recipe = Callable[[Predictions, "Predictions | None"], np.ndarray]  # samples -> error of each event
+BootstrapStatistic = Callable[
+    [Predictions, "Predictions | None"], np.ndarray
+]  # samples -> error of each event
 Progress = Callable[[int, int], Any]
 
 
@@ -36,17 +38,21 @@ class Bootstrap:
     stratified: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "draws", checked_whole(self.draws, "n_boot", LEAST_DRAWS))
-        object.__setattr__(self, "jobs", checked_whole(self.jobs, "n_jobs", 1))
+        object.__setattr__(self, "draws", validate_integer(self.draws, "n_boot", LEAST_DRAWS))
+        object.__setattr__(self, "jobs", validate_integer(self.jobs, "n_jobs", 1))
         if self.rng is not None:
-            checked_generator(self.rng)
+            validate_rng(self.rng)
         if self.progress is not None and not callable(self.progress):
             msg = f"progress must be callable with (done, total); got {self.progress!r}"
             raise InvalidInput(msg)
 
-    def laws(
-        self, recipe: Recipe, source: Predictions, target: Predictions | None, values: np.ndarray
-    ) -> tuple[DrawsLaw, DrawsLaw]:
+    def distributions(
+        self,
+        recipe: BootstrapStatistic,
+        source: Predictions,
+        target: Predictions | None,
+        values: np.ndarray,
+    ) -> tuple[BootstrapDistribution, BootstrapDistribution]:
         """Of the mean over the events, and of each event (those with a value)."""
         kept = ~np.isnan(values)
         found = np.array(list(self._drawn(recipe, source, target, len(values))))[:, kept]
@@ -58,10 +64,16 @@ class Bootstrap:
             )
             raise InvalidInput(msg)
         found, mean = found[~lost], np.nanmean(found[~lost], axis=1)
-        return DrawsLaw(np.mean(values[kept]), mean), DrawsLaw(values[kept], found)
+        return BootstrapDistribution(np.mean(values[kept]), mean), BootstrapDistribution(
+            values[kept], found
+        )
 
     def _drawn(
-        self, recipe: Recipe, source: Predictions, target: Predictions | None, errors: int
+        self,
+        recipe: BootstrapStatistic,
+        source: Predictions,
+        target: Predictions | None,
+        errors: int,
     ) -> Iterator[np.ndarray]:
         seeds = _sequence(self.rng).spawn(self.draws)
         work = _Work(recipe, source, target, errors, self.stratified)
@@ -86,7 +98,7 @@ class Bootstrap:
 class _Work:
     """One draw, from its seed."""
 
-    recipe: Recipe
+    recipe: BootstrapStatistic
     source: Predictions
     target: Predictions | None
     errors: int
@@ -140,5 +152,5 @@ def _sequence(rng: Any) -> np.random.SeedSequence:
         return np.random.SeedSequence(rng.entropy, spawn_key=rng.spawn_key, pool_size=rng.pool_size)
     if rng is None or isinstance(rng, int | np.integer):
         return np.random.SeedSequence(None if rng is None else int(rng))
-    entropy = checked_generator(rng).integers(2**63, size=4)
+    entropy = validate_rng(rng).integers(2**63, size=4)
     return np.random.SeedSequence([int(word) for word in entropy])

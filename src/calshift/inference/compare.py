@@ -14,7 +14,7 @@ def difference(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Differen
         if not isinstance(one, CalibrationErrorResult):
             msg = f"{name} must be a CalibrationErrorResult; got {type(one)!r}"
             raise InvalidInput(msg)
-        if one.moves is None:
+        if one._influence is None:
             msg = (
                 f'{name} must have been made with interval="influence" (norm 1 or 2, with bins) '
                 "of rows in memory: what is read in passes does not keep how each row moved it"
@@ -25,11 +25,11 @@ def difference(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Differen
         if one != other:
             msg = f"a and b must have the same {name}; they have {one!r} and {other!r}"
             raise InvalidInput(msg)
-    assert a.moves is not None
-    assert b.moves is not None
-    if not a.moves.of_the_same_rows(b.moves):
+    assert a._influence is not None
+    assert b._influence is not None
+    if not a._influence.has_same_rows(b._influence):
         msg = "a and b must be of the same rows in the same order: their labels or sizes differ"
         raise InvalidInput(msg)
-    variance = a.moves.variance * b.moves.variance
-    shared = a.moves.with_other(b.moves) / np.sqrt(variance) if variance > 0 else 0.0
+    variance = a._influence.variance * b._influence.variance
+    shared = a._influence.with_other(b._influence) / np.sqrt(variance) if variance > 0 else 0.0
     return Difference(a, b, float(np.clip(shared, -1.0, 1.0)))

@@ -16,9 +16,15 @@ from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
 from calshift.binning.placement import LOT_EVENTS, tiles, true_event
 from calshift.compiled import loops
-from calshift.estimators.regression import ROUNDING, SMALLEST_GAP, Fits, near_diagonal, sign
-from calshift.estimators.row_sums import Laid, laid
-from calshift.inference.row_influence import Moves
+from calshift.estimators.regression import (
+    ROUNDING,
+    SMALLEST_GAP,
+    ResidualRegression,
+    near_diagonal,
+    sign,
+)
+from calshift.estimators.row_sums import BinnedRows, binned_rows
+from calshift.inference.row_influence import InfluenceTables
 
 SPARSE = 8  # rows to one that matters, from which only those are worked on
 
@@ -44,7 +50,9 @@ class Signs:
     mean_gap: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @staticmethod
-    def of(fits: Fits, signed: np.ndarray | None, counts: np.ndarray, part: float) -> Signs:
+    def of(
+        fits: ResidualRegression, signed: np.ndarray | None, counts: np.ndarray, part: float
+    ) -> Signs:
         """From the fits; ``signed`` (E, S) has u sign(g) by label, if weights were estimated.
 
         ``part`` is what a row counts in sums of squares: less than 1 if it stands for less.
@@ -56,23 +64,23 @@ class Signs:
             return Signs(mean, mass, np.zeros((0, len(mean))), noise)
         return Signs(mean, mass, (signed - np.outer(mean, counts)).T / mass, noise)
 
-    def with_gaps(self, fits: Fits, gaps: np.ndarray) -> Signs:
+    def with_gaps(self, fits: ResidualRegression, gaps: np.ndarray) -> Signs:
         """Together with |d| of each bin, freed of all noise."""
         return replace(self, gap=gaps, mean_gap=(fits.sums.share * gaps).sum(axis=1))
 
 
-def _planned_noise(fits: Fits) -> np.ndarray:
+def _planned_noise(fits: ResidualRegression) -> np.ndarray:
     """(E, B) the variance that g would have if the scores were true."""
     return fits.layout.quadratic(*near_diagonal(fits.covariance(fits.sums.planned_noise)))
 
 
 @dataclass(frozen=True)
-class Moving:
+class RowTerms:
     """Labelled rows of some events on the fits: all (E, n)."""
 
-    rows: Laid
+    rows: BinnedRows
     batch: Predictions
-    moves: Moves
+    moves: InfluenceTables
 
     def of_bins(self, values: np.ndarray) -> np.ndarray:
         """Values (E, B) of the bins in which the rows lie."""
@@ -142,7 +150,7 @@ class Moving:
 class Part(Protocol):
     """One thing that is gathered over the events of a batch."""
 
-    def add(self, rows: Moving) -> None:
+    def add(self, rows: RowTerms) -> None:
         """Some more events."""
 
     def tally(self) -> dict[str, Any]:
@@ -152,10 +160,10 @@ class Part(Protocol):
 class Noise:
     """(E, B) sums of w^2 e^2 / (1 - l), and of l w e / (1 - l): the bias of a ratio."""
 
-    def __init__(self, batch: Predictions, moves: Moves) -> None:
+    def __init__(self, batch: Predictions, moves: InfluenceTables) -> None:
         self.noise, self.tilt = (np.zeros(moves.fits.value.shape) for _ in range(2))
 
-    def add(self, rows: Moving) -> None:
+    def add(self, rows: RowTerms) -> None:
         """Some more events."""
         here, f = rows.rows.tile.events, rows.rows.frequency
         tilt = rows.left_out * rows.leverage
@@ -173,13 +181,13 @@ class ThroughWeights:
     phi is shortened where it is long, since X N phi' has a row for each knot of each event.
     """
 
-    def __init__(self, batch: Predictions, moves: Moves, phi: np.ndarray) -> None:
+    def __init__(self, batch: Predictions, moves: InfluenceTables, phi: np.ndarray) -> None:
         counted = phi * batch.squared_frequency[:, None]
         self.square, self.short = counted.T @ phi, moves.shortened(counted)
         layout = moves.fits.layout
         self.cross = np.zeros((len(layout.count), layout.width, self.short.shape[1]))
 
-    def add(self, rows: Moving) -> None:
+    def add(self, rows: RowTerms) -> None:
         """Some more events."""
         here, width = rows.rows.tile.events, self.cross.shape[1]
         design = rows.moves.fits.layout.design
@@ -197,12 +205,12 @@ class ThroughWeights:
 class Between:
     """Moves by label, for class counts that were fixed by design."""
 
-    def __init__(self, batch: Predictions, moves: Moves, phi: np.ndarray) -> None:
+    def __init__(self, batch: Predictions, moves: InfluenceTables, phi: np.ndarray) -> None:
         layout = moves.fits.layout
         self.phi = by_label(batch, moves, phi)
         self.noise = np.zeros((len(layout.count), layout.width, len(self.phi)))
 
-    def add(self, rows: Moving) -> None:
+    def add(self, rows: RowTerms) -> None:
         """Some more events."""
         here, K, inner = rows.rows.tile.events, len(self.phi), rows.rows
         layout, width = rows.moves.fits.layout, rows.moves.fits.layout.width
@@ -225,11 +233,13 @@ class Sketch:
     is left out adds up to a small part of it, and spares the many scores near 0.
     """
 
-    def __init__(self, batch: Predictions, moves: Moves, phi: np.ndarray, threshold: float) -> None:
+    def __init__(
+        self, batch: Predictions, moves: InfluenceTables, phi: np.ndarray, threshold: float
+    ) -> None:
         self.batch, self.moves, self.threshold = batch, moves, threshold
         self.x = phi @ moves.sketch_by_weight
 
-    def add(self, rows: Moving) -> None:
+    def add(self, rows: RowTerms) -> None:
         """Some more events."""
         Z, place = self.moves.sketch, rows.rows.place
         matters = rows.squared_noise * rows.energy > self.threshold
@@ -249,10 +259,10 @@ class Sketch:
         return out
 
 
-class Moved:
+class ErrorInfluence:
     """Squares of the moves of each event, and of the moves of their mean."""
 
-    def __init__(self, name: str, batch: Predictions, moves: Moves, kept: bool) -> None:
+    def __init__(self, name: str, batch: Predictions, moves: InfluenceTables, kept: bool) -> None:
         E = len(moves.fits.value)
         self.name, self.batch, self.moves, self.kept = name, batch, moves, kept
         self.variance, self.sum = np.zeros(E), np.zeros(len(batch))
@@ -281,25 +291,27 @@ class Moved:
         return {self.name: out}
 
 
-class Squared(Moved):
+class Squared(ErrorInfluence):
     """The source's moves of |a|^2."""
 
-    def __init__(self, batch: Predictions, moves: Moves, phi: np.ndarray, kept: bool) -> None:
+    def __init__(
+        self, batch: Predictions, moves: InfluenceTables, phi: np.ndarray, kept: bool
+    ) -> None:
         super().__init__("squared", batch, moves, kept)
         self.phi = phi
 
-    def add(self, rows: Moving) -> None:
+    def add(self, rows: RowTerms) -> None:
         """Some more events."""
         here, moves = rows.rows.tile.events, self.moves
         moved = rows.left_out * rows.slope
         if self.phi.shape[1]:
             moved += moves.slope_by_weight[:, here].T @ self.phi.T
         if moves.labelled:
-            moved += (rows.fitted**2 - moves.fits.plug[here, None]) / moves.weighting.sizes[1]
+            moved += (rows.fitted**2 - moves.fits.plug[here, None]) / moves.scaled_weights.sizes[1]
         self.put(here, moved)
 
 
-class Absolute(Moved):
+class Absolute(ErrorInfluence):
     """Mean of u with the signs of left-out fits, and the moves of that with all signs.
 
     A sign turns from -1 to 1 in proportion to the fit where that is within its standard error:
@@ -307,12 +319,12 @@ class Absolute(Moved):
     """
 
     def __init__(
-        self, batch: Predictions, moves: Moves, phi: np.ndarray, kept: bool, signs: Signs
+        self, batch: Predictions, moves: InfluenceTables, phi: np.ndarray, kept: bool, signs: Signs
     ) -> None:
         super().__init__("absolute", batch, moves, kept)
         self.phi, self.signs, self.least = phi, signs, np.zeros(len(moves.fits.value))
 
-    def add(self, rows: Moving) -> None:
+    def add(self, rows: RowTerms) -> None:
         """Some more events; u sign(g) varies with |g| too: labelled rows need no more."""
         here, inner, signs = rows.rows.tile.events, rows.rows, self.signs
         without = rows.fitted - (1 - rows.slack) / rows.slack * rows.excess
@@ -331,10 +343,10 @@ class Absolute(Moved):
 
 
 @dataclass(frozen=True)
-class SourceMoves:
+class SourceInfluenceSums:
     """Kernel: the noise of the fits and, for an interval, S and the moves of the errors."""
 
-    moves: Moves
+    moves: InfluenceTables
     interval: bool = False
     kept: bool = False
     threshold: float = 0.0
@@ -342,34 +354,36 @@ class SourceMoves:
 
     def __call__(self, batch: Predictions) -> Tally:
         compiled, moves = loops(), self.moves
-        known = moves.weighting.influence is None and moves.counts is None and self.signs is None
+        known = (
+            moves.scaled_weights.influence is None and moves.counts is None and self.signs is None
+        )
         if compiled is not None and known and self.interval and not moves.places.corrections:
             return self._looped(batch, compiled)
-        phi = self.moves.weighting.source_moves(batch)
+        phi = self.moves.scaled_weights.source_influence(batch)
         parts = self._parts(batch, phi)
-        w = self.moves.weighting.values
-        for rows in laid(batch, self.moves.edges, self.moves.places, w):
-            moving = Moving(rows, batch, self.moves)
+        w = self.moves.scaled_weights.values
+        for rows in binned_rows(batch, self.moves.edges, self.moves.places, w):
+            terms = RowTerms(rows, batch, self.moves)
             for part in parts:
-                part.add(moving)
+                part.add(terms)
         return Tally({name: value for part in parts for name, value in part.tally().items()})
 
     def _looped(self, batch: Predictions, compiled: Any) -> Tally:
         """The same with given weights and norm 2, in compiled loops."""
         moves, fits, edges, n = self.moves, self.moves.fits, self.moves.edges, len(batch)
-        squared = Moved("squared", batch, moves, self.kept)
+        squared = ErrorInfluence("squared", batch, moves, self.kept)
         noise, layout = np.zeros((*fits.value.shape, 2)), fits.layout
         turned = _in_lanes(moves, compiled.LANES)
         E, _, D = turned.shape
         at_once = E <= LOT_EVENTS and D <= compiled.LANES
         x, whole = np.zeros((min(compiled.STEP, n) if at_once else n, D)), np.zeros((D, D))
         true = true_event(batch, edges.events, edges.which)
-        own = 1 / moves.weighting.sizes[1] if moves.labelled else 0.0
+        own = 1 / moves.scaled_weights.sizes[1] if moves.labelled else 0.0
         for lot in moves.places.lots(batch, compiled):
             here = lot.events
             compiled.move_source(
                 lot.p, lot.columns, lot.bins, true, lot.first, batch.labels,
-                moves.weighting.values, batch.sample_weight,
+                moves.scaled_weights.values, batch.sample_weight,
                 fits.tables[here], fits.plug[here], own,
                 turned[here], layout.left[here], layout.share[here], self.threshold, SMALLEST_GAP,
                 noise[here], squared.variance[here], squared.sum, x, whole,
@@ -400,24 +414,24 @@ class SourceMoves:
 
 
 @dataclass(frozen=True)
-class TargetMoves:
+class TargetInfluenceSums:
     """Kernel: the target's moves of |a|^2, and with signs those of mean |g|."""
 
-    moves: Moves
+    moves: InfluenceTables
     kept: bool
     signs: Signs | None = None
 
     def __call__(self, batch: Predictions) -> Tally:
         compiled, moves, signs = loops(), self.moves, self.signs
-        given = moves.weighting.influence is None and signs is None
+        given = moves.scaled_weights.influence is None and signs is None
         if compiled is not None and given and not moves.places.corrections:
             return self._looped(batch, compiled)
-        phi = self.moves.weighting.target_moves(batch)
-        fits, m = moves.fits, moves.weighting.sizes[1]
+        phi = self.moves.scaled_weights.target_influence(batch)
+        fits, m = moves.fits, moves.scaled_weights.sizes[1]
         tables = {"squared": (fits.value**2 - fits.plug[:, None], moves.slope_by_weight)}
         if signs is not None:
             tables["absolute"] = (signs.gap - signs.mean_gap[:, None], signs.by_weight)
-        parts = {name: Moved(name, batch, moves, self.kept) for name in tables}
+        parts = {name: ErrorInfluence(name, batch, moves, self.kept) for name in tables}
         for tile in tiles(batch, moves.edges.events, moves.edges.which):
             place, here = moves.places.of(tile), tile.events
             for name, (values, by_weight) in tables.items():
@@ -429,9 +443,9 @@ class TargetMoves:
 
     def _looped(self, batch: Predictions, compiled: Any) -> Tally:
         moves, f = self.moves, batch.sample_weight
-        squared = Moved("squared", batch, moves, self.kept)
+        squared = ErrorInfluence("squared", batch, moves, self.kept)
         values = moves.fits.value**2 - moves.fits.plug[:, None]
-        values /= moves.weighting.sizes[1]
+        values /= moves.scaled_weights.sizes[1]
         for lot in moves.places.lots(batch, compiled):
             here = lot.events
             compiled.move_target(lot.bins, f, values[here], squared.variance[here], squared.sum)
@@ -442,14 +456,14 @@ class TargetMoves:
 class TargetNoise:
     """Kernel: sum of phi phi' over the target."""
 
-    moves: Moves
+    moves: InfluenceTables
 
     def __call__(self, batch: Predictions) -> np.ndarray:
-        phi = self.moves.weighting.target_moves(batch)
+        phi = self.moves.scaled_weights.target_influence(batch)
         return np.asarray((phi * batch.squared_frequency[:, None]).T @ phi)
 
 
-def _in_lanes(moves: Moves, lanes: int) -> np.ndarray:
+def _in_lanes(moves: InfluenceTables, lanes: int) -> np.ndarray:
     """(E, R, D) V in the directions of the sketch, none if they share nothing; D in lanes."""
     if moves.alone:
         return np.zeros((*moves.fits.coefficients.shape, 0))
@@ -458,7 +472,7 @@ def _in_lanes(moves: Moves, lanes: int) -> np.ndarray:
     return np.pad(turned, ((0, 0), (0, 0), (0, more))) if more else turned
 
 
-def by_label(batch: Predictions, moves: Moves, values: np.ndarray) -> np.ndarray:
+def by_label(batch: Predictions, moves: InfluenceTables, values: np.ndarray) -> np.ndarray:
     """(K, ...) rows of values summed by label."""
     from scipy.sparse import csr_matrix  # late: importing calshift must be fast
 

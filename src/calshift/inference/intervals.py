@@ -13,14 +13,15 @@ from calshift.engines import Arrays
 from calshift.engines.base import Engine, rows_in_memory
 from calshift.engines.open import check_pair
 from calshift.inference.bootstrap import Bootstrap
-from calshift.inference.estimate import Estimation, event_errors
+from calshift.inference.estimate import event_errors
+from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.options import Options
 from calshift.results import ClassWeights
-from calshift.weights import METHODS, class_weights_of
+from calshift.weights import METHODS, resolve_class_weights
 
 
 @dataclass(frozen=True)
-class Recipe:
+class BootstrapStatistic:
     """The error of samples drawn again, with weights refitted where they were estimated."""
 
     events: Events
@@ -32,8 +33,8 @@ class Recipe:
         if target is None:
             return event_errors(rows, None, self.events, self.options, self.weights).values
         others = Arrays(target)
-        check_pair(rows.facts, others.facts)
-        found = class_weights_of(self.weights, rows, others)
+        check_pair(rows.summary, others.summary)
+        found = resolve_class_weights(self.weights, rows, others)
         return event_errors(
             rows, others, self.events, self.options, found.values, found.influence
         ).values
@@ -46,9 +47,9 @@ def estimated(
     options: Options,
     weights: Any,
     draws: Bootstrap | None,
-) -> tuple[Estimation, ClassWeights]:
+) -> tuple[EventEstimates, ClassWeights]:
     """Without target labels: the errors with their laws, and the weights used."""
-    found = class_weights_of(weights, source, target)
+    found = resolve_class_weights(weights, source, target)
     errors = event_errors(
         source, target, events, options, found.values, found.influence,
         interval=options.interval == "influence",
@@ -57,7 +58,7 @@ def estimated(
         return errors, found
     assert draws is not None  # a bootstrap comes with them
     refit = found.method if found.influence is not None and found.method in METHODS else found
-    recipe = Recipe(events, options, refit)
+    recipe = BootstrapStatistic(events, options, refit)
     return _with_draws(errors, draws, recipe, source, target), found
 
 
@@ -67,7 +68,7 @@ def labelled(
     options: Options,
     ones: np.ndarray,
     draws: Bootstrap | None,
-) -> Estimation:
+) -> EventEstimates:
     """With labels; a class with NaN in the place of a one is left out.
 
     Without draws, as the error beside a bootstrap, it has the interval in closed form.
@@ -76,18 +77,18 @@ def labelled(
         closed = options.interval is not None
         return event_errors(sample, None, events, options, ones, interval=closed)
     errors = event_errors(sample, None, events, options, ones)
-    return _with_draws(errors, draws, Recipe(events, options, ones), sample, None)
+    return _with_draws(errors, draws, BootstrapStatistic(events, options, ones), sample, None)
 
 
 def _with_draws(
-    errors: Estimation,
+    errors: EventEstimates,
     draws: Bootstrap,
-    recipe: Recipe,
+    recipe: BootstrapStatistic,
     source: Engine,
     target: Engine | None,
-) -> Estimation:
+) -> EventEstimates:
     what = 'interval="bootstrap"'
     rows = rows_in_memory(source, what)
     others = None if target is None else rows_in_memory(target, what)
-    law, event_laws = draws.laws(recipe, rows, others, errors.values)
-    return replace(errors, law=law, event_laws=event_laws)
+    distribution, event_distributions = draws.distributions(recipe, rows, others, errors.values)
+    return replace(errors, distribution=distribution, event_distributions=event_distributions)

@@ -13,39 +13,39 @@ from calshift._core.addable import Sums
 from calshift._core.predictions import Predictions
 from calshift.binning.edges import BinEdges, fine_cuts
 from calshift.binning.events import Events
-from calshift.binning.find_edges import edges_of, pooled_cells
+from calshift.binning.find_edges import find_edges, pooled_cells
 from calshift.binning.hat_basis import planned_hats
 from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine, rows_in_memory
 from calshift.errors import InvalidInput
 from calshift.estimators import Points, reliability
-from calshift.inference.estimate import gathered
+from calshift.inference.estimate import gather_statistics
 from calshift.results import ReliabilityCurve
-from calshift.weights.influence import Weighting
+from calshift.weights.influence import ScaledWeights
 
 LEAST_ROWS = 10.0  # of a bin under bins="auto": a point worth drawing
 MOST_SCORES = 4_000_000  # sorted for the edges of a pooled curve; beyond it evenly spaced rows
 
 
-def curves_of(
+def reliability_curves(
     source: Engine,
     target: Engine | None,
     wanted: Sequence[tuple[Events, int | None]],
-    weighting: Weighting,
+    scaled_weights: ScaledWeights,
     bins: Any,
 ) -> list[ReliabilityCurve]:
     """Curves of events (or of one class of them): the target's, or the labelled source's.
 
     How the rows moved the weights, the dear part of the bands, is worked out once for all curves.
     """
-    spreads = [_spread(source, target, *one, weighting, bins) for one in wanted]
+    spreads = [_spread(source, target, *one, scaled_weights, bins) for one in wanted]
 
     def by_source(batch: Predictions) -> Sums:
-        moves = weighting.source_moves(batch)
+        moves = scaled_weights.source_influence(batch)
         return Sums(tuple(spread.source(batch, moves) for spread in spreads))
 
     def by_target(batch: Predictions) -> Sums:
-        moves = weighting.target_moves(batch)
+        moves = scaled_weights.target_influence(batch)
         return Sums(tuple(spread.target(batch, moves) for spread in spreads))
 
     sums = Blocks(source).total(by_source)
@@ -63,13 +63,13 @@ def _spread(
     target: Engine | None,
     events: Events,
     label: int | None,
-    weighting: Weighting,
+    scaled_weights: ScaledWeights,
     bins: Any,
 ) -> Spread:
     edges, least = _edges(source, source if target is None else target, events, label, bins)
-    parts = (gathered(source, target, part) for part in edges.split())
-    points = reliability(parts, weighting.values, least)
-    return Spread(edges, points, weighting, target is None, label)
+    parts = (gather_statistics(source, target, part) for part in edges.split())
+    points = reliability(parts, scaled_weights.values, least)
+    return Spread(edges, points, scaled_weights, target is None, label)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Spread:
 
     edges: BinEdges
     points: Points
-    weighting: Weighting
+    scaled_weights: ScaledWeights
     labelled: bool
     label: int | None
 
@@ -99,7 +99,7 @@ class Spread:
 
     def source(self, batch: Predictions, moves: np.ndarray) -> Sums:
         """Kernel: sums of the squared moves, and of squared weights, in each bin."""
-        w, once = self.weighting.values[batch.labels], batch.squared_frequency
+        w, once = self.scaled_weights.values[batch.labels], batch.squared_frequency
         events, stratum = self.edges.events, self.edges.events.stratum(batch)
         moved = np.zeros((len(batch), len(self.points.starts)))
         mass = np.zeros(len(self.points.starts))
@@ -128,14 +128,18 @@ class Spread:
     @property
     def outside(self) -> np.ndarray:
         """(B,) sums of the squared moves by observations of neither sample."""
-        return np.asarray(((self.weighting.outside_moves @ self._by_weight) ** 2).sum(axis=0))
+        return np.asarray(
+            ((self.scaled_weights.outside_influence @ self._by_weight) ** 2).sum(axis=0)
+        )
 
     @cached_property
     def _by_weight(self) -> np.ndarray:
         """(S, B) how U_b moves with the class weights; (0, B) if they are given."""
-        if self.weighting.influence is None:
+        if self.scaled_weights.influence is None:
             return np.zeros((0, len(self.points.starts)))
-        return np.asarray((self.points.excess / self.points.mass[:, None]).T[self.weighting.seen])
+        return np.asarray(
+            (self.points.excess / self.points.mass[:, None]).T[self.scaled_weights.seen]
+        )
 
     def _located(self, k: int, score: np.ndarray) -> np.ndarray:
         b = self.edges.locate(k, score)
@@ -155,7 +159,7 @@ def _edges(
         raise InvalidInput(msg)
     which = tuple(range(events.count)) if label is None else (label,)
     if isinstance(bins, str) and bins == "auto":
-        planned = planned_hats(min(source.facts.size, sample.facts.size))
+        planned = planned_hats(min(source.summary.size, sample.summary.size))
         cut = fine_cuts(pooled_cells(sample, events, which)[None], planned)[0]
         return BinEdges(events, which, (), smooth=False, cuts=(cut,) * len(which)), LEAST_ROWS
     at = rows_in_memory(sample, "a reliability curve on a number of bins")
@@ -163,5 +167,5 @@ def _edges(
     score = np.concatenate([events.score(at, event)[::step] for event in which])
     weight = None if at.sample_weight is None else np.tile(at.sample_weight[::step], len(which))
     pooled = Arrays(Predictions(score, sample_weight=weight))
-    inner = edges_of(pooled, Events("binary", 2), bins)[0]
+    inner = find_edges(pooled, Events("binary", 2), bins)[0]
     return BinEdges(events, which, (inner,) * len(which), smooth=False), 2.0

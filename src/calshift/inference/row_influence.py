@@ -16,9 +16,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from calshift.binning.edges import BinEdges
-from calshift.binning.placement import Places
-from calshift.estimators.regression import Fits, banded_product
-from calshift.weights.influence import Weighting
+from calshift.binning.placement import BinLocator
+from calshift.estimators.regression import ResidualRegression, banded_product
+from calshift.weights.influence import ScaledWeights
 
 EXACT_WORK = 3e7  # rows times squared coordinates, up to which S of all events is kept whole
 SKETCH = 8  # random directions: |S|^2 of 10 or more events within 2 to 5%
@@ -33,7 +33,7 @@ def _signs(E: int, R: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Moves:
+class InfluenceTables:
     """The fits of E events, on which rows are laid.
 
     Attributes
@@ -48,9 +48,9 @@ class Moves:
     """
 
     edges: BinEdges
-    fits: Fits
-    weighting: Weighting
-    places: Places
+    fits: ResidualRegression
+    scaled_weights: ScaledWeights
+    places: BinLocator
     labelled: bool
     rows: float
     counts: np.ndarray | None = None

@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 
 from calshift._core.convert import to_numpy
-from calshift._core.predictions import Predictions, joined_rows, named_predictions
-from calshift._core.validate import check_same_names, checked_classes, is_number
+from calshift._core.predictions import Predictions, concatenate_rows, named_predictions
+from calshift._core.validate import check_same_names, is_number, validate_classes
 from calshift.errors import InvalidInput
 from calshift.io.file_reader import rows_for
 from calshift.io.prediction_file import from_logits
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BatchSpec:
     """What the user said of all batches."""
 
     classes: tuple[Any, ...] | None = None
@@ -34,21 +34,21 @@ class Wanted:
     labelled: bool | None = None
 
 
-class HandedReader:
+class BatchReader:
     """Batches from ``source()``, which gives the same ones each time it is asked."""
 
     def __init__(
-        self, source: Callable[[], Iterable[Any]], wanted: Wanted, batch_rows: int | None
+        self, source: Callable[[], Iterable[Any]], spec: BatchSpec, batch_rows: int | None
     ) -> None:
         self.source = source
-        self.wanted = wanted
+        self.spec = spec
         self.batch_rows = batch_rows
-        self.names: list[Any] = [] if wanted.classes is None else [wanted.classes]
+        self.names: list[Any] = [] if spec.classes is None else [spec.classes]
 
     @property
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """How they are read; that they are the same only the user knows."""
-        return f"{self.wanted} {self.batch_rows}"
+        return f"{self.spec} {self.batch_rows}"
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
@@ -72,7 +72,7 @@ class HandedReader:
         first: tuple[int, Predictions] | None = None
         for number, batch in enumerate(self._fresh()):
             with numbered(number):
-                read = read_batch(batch, self.wanted)
+                read = read_batch(batch, self.spec)
                 if read is None:
                     continue
                 first = first or (number, read)
@@ -93,10 +93,10 @@ def numbered(number: int) -> Iterator[None]:
         raise InvalidInput(msg) from problem
 
 
-def read_batch(batch: Any, wanted: Wanted) -> Predictions | None:
+def read_batch(batch: Any, spec: BatchSpec) -> Predictions | None:
     """One batch, checked; None if it has no rows."""
     if isinstance(batch, Predictions):
-        return _known(batch, wanted)
+        return _known(batch, spec)
     if isinstance(batch, str | Path):
         msg = f"it is a path, {str(batch)!r}: pass a list of paths, and no arrays among them"
         raise InvalidInput(msg)
@@ -104,7 +104,7 @@ def read_batch(batch: Any, wanted: Wanted) -> Predictions | None:
         msg = "a list of numbers may be a row or a batch of scores: pass an array"
         raise InvalidInput(msg)
     p, y, weight = _taken_apart(batch)
-    if wanted.labelled and y is None:
+    if spec.labelled and y is None:
         msg = "it must be (p, y): labelled=True was asked for"
         raise InvalidInput(msg)
     p, columns = to_numpy(p, "p")
@@ -112,27 +112,27 @@ def read_batch(batch: Any, wanted: Wanted) -> Predictions | None:
         weight = to_numpy(weight, "sample_weight")[0]
     if p.ndim and len(p) == 0:
         return None
-    p = from_logits(p) if wanted.logits and p.ndim in (1, 2) else p
-    y = None if wanted.labelled is False else y
-    classes = wanted.classes if wanted.classes is not None else columns
+    p = from_logits(p) if spec.logits and p.ndim in (1, 2) else p
+    y = None if spec.labelled is False else y
+    classes = spec.classes if spec.classes is not None else columns
     if weight is None or weight.shape != p.shape[:1] or weight.any():
         return named_predictions(p, y, classes, "p", "y", sample_weight=weight)
     named_predictions(p, y, classes, "p", "y")  # none of these rows counts, and still they must fit
     return None
 
 
-def _known(batch: Predictions, wanted: Wanted) -> Predictions | None:
+def _known(batch: Predictions, spec: BatchSpec) -> Predictions | None:
     """Predictions as they are, but for what was asked."""
-    if wanted.labelled and batch.y is None:
+    if spec.labelled and batch.y is None:
         msg = "it has no labels: labelled=True was asked for"
         raise InvalidInput(msg)
-    if wanted.logits:
+    if spec.logits:
         msg = "a Predictions holds probabilities: pass logits=False"
         raise InvalidInput(msg)
-    names = batch.classes if wanted.classes is None else wanted.classes
-    names = checked_classes(names, batch.n_classes)
+    names = batch.classes if spec.classes is None else spec.classes
+    names = validate_classes(names, batch.n_classes)
     check_same_names(batch.classes, names, ("it", "classes="))
-    y = None if wanted.labelled is False else batch.y
+    y = None if spec.labelled is False else batch.y
     return Predictions.trusted(batch.p, y, names, batch.sample_weight) if len(batch) else None
 
 
@@ -172,8 +172,8 @@ def _has(labels: Any) -> str:
 class Spool:
     """Checked batches in a folder of npy files, which goes away with the reader."""
 
-    def __init__(self, reader: HandedReader) -> None:
-        self.mark = reader.mark
+    def __init__(self, reader: BatchReader) -> None:
+        self.fingerprint = reader.fingerprint
         self.folder = Path(tempfile.mkdtemp(prefix="calshift-"))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.classes: tuple[Any, ...] | None = None
@@ -220,7 +220,7 @@ def _gathered(batches: Iterable[Predictions], batch_rows: int | None) -> Iterato
         waiting.append(batch)
         rows += len(batch)
         if rows >= (batch_rows or rows_for(batch.n_classes)):
-            yield joined_rows(waiting)
+            yield concatenate_rows(waiting)
             waiting, rows = [], 0
     if waiting:
-        yield joined_rows(waiting)
+        yield concatenate_rows(waiting)

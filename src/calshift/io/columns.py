@@ -16,7 +16,7 @@ MOST_SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Asked:
+class ColumnSpec:
     """What the user said about the columns; None leaves it to the conventions."""
 
     columns: str | tuple[str, ...] | None = None
@@ -27,7 +27,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ResolvedColumns:
     """One column a class, or a single one: lists with a number a class, or scores of two classes.
 
     classes are named by the columns where these do; label and time are None if not needed.
@@ -39,7 +39,9 @@ class Columns:
     time: str | None = None
 
 
-def find_columns(names: Sequence[str], lists: Sequence[str], asked: Asked, file: str) -> Columns:
+def find_columns(
+    names: Sequence[str], lists: Sequence[str], asked: ColumnSpec, file: str
+) -> ResolvedColumns:
     """The columns to read; ``lists`` are those whose values are lists."""
     if asked.labelled is None:
         known = asked.label is not None or any(name in names for name in LABELS)
@@ -56,10 +58,10 @@ def find_columns(names: Sequence[str], lists: Sequence[str], asked: Asked, file:
     if len(found) > 1 and mixed:
         msg = f"{file}: column {mixed[0]!r} holds lists: name it alone with --columns"
         raise InvalidInput(msg)
-    return Columns(tuple(found), classes, label if asked.labelled else None, asked.time)
+    return ResolvedColumns(tuple(found), classes, label if asked.labelled else None, asked.time)
 
 
-def _label(names: Sequence[str], asked: Asked, file: str) -> str | None:
+def _label(names: Sequence[str], asked: ColumnSpec, file: str) -> str | None:
     if asked.label is not None:
         if asked.labelled:
             _check_there(asked.label, names, file, "--label")

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from calshift.errors import InvalidInput
-from calshift.io.times import moments
+from calshift.io.times import parse_times
 
 
-def numbers_of(column: Any, name: str, file: str, start: int) -> np.ndarray:
+def decode_numbers(column: Any, name: str, file: str, start: int) -> np.ndarray:
     """(n,) floats, or (n, K) of a column of lists."""
     if not isinstance(column, np.ndarray):
         column = _numbers_from_arrow(column, name, file, start)
@@ -72,7 +72,7 @@ def _reshaped(column: Any, width: int, name: str, file: str, start: int) -> np.n
     return _numbers_from_arrow(inside, name, file, start).reshape(len(column), width)
 
 
-def labels_of(column: Any, name: str, file: str, start: int) -> np.ndarray:
+def decode_labels(column: Any, name: str, file: str, start: int) -> np.ndarray:
     """Labels as they were written: numbers or texts."""
     if isinstance(column, np.ndarray):
         if column.ndim != 1 or column.dtype.kind not in "fiubU":
@@ -90,7 +90,7 @@ def different_labels(column: Any, name: str, file: str, start: int) -> tuple[lis
     """Labels as texts, each once (some perhaps unused), and which of them each row has."""
     if not isinstance(column, np.ndarray):
         return _coded(column, name, file, start)
-    column = labels_of(column, name, file, start)
+    column = decode_labels(column, name, file, start)
     if column.dtype.kind in "iu" and len(column):
         low, high = int(column.min()), int(column.max())
         if high - low <= 2 * len(column):  # counting is faster than sorting
@@ -119,12 +119,12 @@ def _is_nested(kind: Any) -> bool:
     return bool(kinds.is_nested(kind))
 
 
-def times_of(column: Any, name: str, file: str, start: int) -> np.ndarray:
+def decode_times(column: Any, name: str, file: str, start: int) -> np.ndarray:
     """Times in microseconds, in UTC where a zone is given; numbers are seconds since 1970."""
     if not isinstance(column, np.ndarray):
         _check_whole(column, name, file, start)
         column = np.asarray(column.to_numpy(zero_copy_only=False))
-    return moments(column, f"{file}: column {name!r}", start)
+    return parse_times(column, f"{file}: column {name!r}", start)
 
 
 def _check_whole(column: Any, name: str, file: str, start: int, width: int = 1) -> None:
@@ -140,7 +140,7 @@ def _kind(column: np.ndarray) -> str:
     return f"text ({str(column.flat[0])!r})" if column.dtype.kind in "US" else str(column.dtype)
 
 
-def coded_labels(
+def encode_label_column(
     y: np.ndarray | None, classes: tuple[str, ...] | None, where: str
 ) -> np.ndarray | None:
     """Labels by the names of the classes if all of them are such names, else as whole numbers."""

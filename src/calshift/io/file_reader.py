@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from calshift._core.predictions import Predictions, named_predictions
-from calshift._core.validate import checked_classes
+from calshift._core.validate import validate_classes
 from calshift.errors import InvalidInput, NoRows
-from calshift.io.decode import labels_of
-from calshift.io.file_set import Parts, in_order, matched
-from calshift.io.labels import LabelCodes, label_codes
-from calshift.io.prediction_file import Rows, both_named, named
+from calshift.io.decode import decode_labels
+from calshift.io.file_set import FileSet, in_order, match_classes
+from calshift.io.labels import LabelCodes, label_encoder
+from calshift.io.prediction_file import RawBatch, binary_class_names, errors_name_file
 
 CELLS = 2**22  # probabilities in a batch
 LEAST_ROWS, MOST_ROWS = 2**10, 2**19
@@ -35,7 +35,7 @@ class FileReader:
 
     def __init__(
         self,
-        parts: Parts,
+        parts: FileSet,
         classes: tuple[Any, ...] | None = None,
         batch_rows: int | None = None,
     ) -> None:
@@ -48,12 +48,12 @@ class FileReader:
     @property
     def classes(self) -> tuple[Any, ...] | None:
         """The classes' names, where files or the user tell them."""
-        return both_named(self.given or self.parts.classes, self.parts.files[0].one_column)
+        return binary_class_names(self.given or self.parts.classes, self.parts.files[0].one_column)
 
     @property
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """By which the same files, read in the same batches, are recognised."""
-        return f"{self.parts.mark} {self.rows} {self.given}"
+        return f"{self.parts.fingerprint} {self.rows} {self.given}"
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -77,8 +77,8 @@ class FileReader:
 
     def check_names(self) -> None:
         """There is a name for every class, and no two are the same."""
-        with named(self.parts.files[0].path):
-            checked_classes(self.classes, self.n_classes)
+        with errors_name_file(self.parts.files[0].path):
+            validate_classes(self.classes, self.n_classes)
 
     @cached_property
     def codes(self) -> LabelCodes | None:
@@ -86,7 +86,7 @@ class FileReader:
         if self.parts.columns.label is None:
             return None
         classes = None if self.classes is None else tuple(map(str, self.classes))
-        return label_codes(self.parts.files, classes, self.n_classes)
+        return label_encoder(self.parts.files, classes, self.n_classes)
 
     def batches(self, skip: int) -> Iterator[Predictions]:
         """Checked batches, without the first ``skip``; whole files are skipped unread."""
@@ -100,12 +100,12 @@ class FileReader:
                     continue
                 first = 0 if made is None else skip
                 skip -= first
-                for rows in file.batches(self.rows, first * self.rows, self.codes or labels_of):
+                for rows in file.batches(self.rows, first * self.rows, self.codes or decode_labels):
                     if not skip:
                         yield self._checked(rows, number)
                     skip = max(skip - 1, 0)
 
-    def _checked(self, rows: Rows, number: int) -> Predictions:
+    def _checked(self, rows: RawBatch, number: int) -> Predictions:
         file, shape = self.parts.files[number], rows.p.shape[1:]
         path = str(file.path)
         if shape != self.shape:
@@ -113,7 +113,7 @@ class FileReader:
             where = f"row {rows.start} has {here}"
             msg = f"{path} must have {there} in each row, as the first row has; {where}"
             raise InvalidInput(msg)
-        with named(path, file.columns):
+        with errors_name_file(path, file.columns):
             read = named_predictions(rows.p, rows.y, None, path, path, rows.start)
         return Predictions.trusted(read.p, read.y, self.classes)
 
@@ -121,7 +121,7 @@ class FileReader:
 def in_one_order(before: FileReader, after: FileReader) -> tuple[FileReader, FileReader]:
     """Both with the classes in the order of the first, matched by name; names serve both."""
     with in_python():
-        parts = matched(before.parts, after.parts)
+        parts = match_classes(before.parts, after.parts)
         if parts is not after.parts or (after.given is None and before.given is not None):
             after = FileReader(parts, before.given, after.batch_rows)
     if before.classes is None and after.classes is not None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from calshift.errors import InvalidInput
-from calshift.io.columns import Asked, Columns, listed
-from calshift.io.formats import FORMATS, ending_of
+from calshift.io.columns import ColumnSpec, ResolvedColumns, listed
+from calshift.io.formats import FORMATS, file_extension
 from calshift.io.formats.base import check_file
 from calshift.io.prediction_file import PredictionFile, open_predictions
 
@@ -23,7 +23,7 @@ HIDDEN = ("_", ".")  # what other programs write beside the data
 
 
 @dataclass(frozen=True)
-class Parts:
+class FileSet:
     """Files of the same columns and classes, in their order; ``path`` is what the user wrote."""
 
     path: str
@@ -37,12 +37,12 @@ class Parts:
         return self.files[0].classes
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> ResolvedColumns:
         """The columns that are read in every file."""
         return self.files[0].columns
 
     @property
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """By which the same files are recognised."""
         told = [
             (str(file.path.resolve()), state, file.columns, file.order, file.logits)
@@ -50,11 +50,11 @@ class Parts:
         ]
         return hashlib.sha256(repr(told).encode()).hexdigest()
 
-    def ordered(self, order: tuple[int, ...]) -> Parts:
+    def ordered(self, order: tuple[int, ...]) -> FileSet:
         """The classes in another order than they are read now."""
         return replace(self, files=tuple(file.ordered(order) for file in self.files))
 
-    def would_hold(self, path: Path) -> bool:
+    def would_contain(self, path: Path) -> bool:
         """Whether a file of that name is found when the same is opened again."""
         place = os.path.realpath(path)
         wanted = (os.path.realpath(one) for one in self.asked)
@@ -72,12 +72,12 @@ class Parts:
             raise InvalidInput(msg)
 
 
-Named = TypeVar("Named", PredictionFile, Parts)
+Named = TypeVar("Named", PredictionFile, FileSet)
 
 
-def open_parts(data: Any, role: str, asked: Asked) -> Parts:
+def open_file_set(data: Any, role: str, asked: ColumnSpec) -> FileSet:
     """The files of a role behind a path, a pattern, a folder, or a list of these."""
-    paths = paths_of(data)
+    paths = expand_paths(data)
     first = open_predictions(paths[0], role, asked)
     if len(paths) > 1 and first.path.suffix.lower() == ".npy" and first.columns.label:
         msg = f"{first.path}: labels of several npy files have no place: use npz"
@@ -86,10 +86,10 @@ def open_parts(data: Any, role: str, asked: Asked) -> Parts:
     files = (first, *others)
     states = tuple(_state(file.path) for file in files)
     asked_for = data if isinstance(data, list | tuple) else [data]
-    return Parts(_written(data), files, states, tuple(map(str, asked_for)))
+    return FileSet(_written(data), files, states, tuple(map(str, asked_for)))
 
 
-def paths_of(data: Any) -> list[Path]:
+def expand_paths(data: Any) -> list[Path]:
     """The files behind a path, a pattern, a folder, or a list of these, each once.
 
     Sorted but for a list.
@@ -98,7 +98,7 @@ def paths_of(data: Any) -> list[Path]:
         if not data:
             msg = "data must name at least one file; the list is empty"
             raise InvalidInput(msg)
-        return _once([path for one in data for path in paths_of(one)])
+        return _once([path for one in data for path in expand_paths(one)])
     path = Path(data)
     if os.path.isdir(path):
         return _in_folder(path)
@@ -115,7 +115,7 @@ def _fitting(pattern: str) -> list[Path]:
     shown = [Path(name) for name in names if not hidden.search(name[start:])]
     below = [(one, [one] if one.is_file() else _below(one)) for one in shown]
     files = _once([file for _, inside in below for file in inside])
-    known = [file for file in files if ending_of(file) in FORMATS]
+    known = [file for file in files if file_extension(file) in FORMATS]
     if not files:
         msg = f"{pattern}: no file fits this pattern; check the path"
         raise InvalidInput(msg)
@@ -133,9 +133,9 @@ def _once(paths: list[Path]) -> list[Path]:
     return list({os.path.abspath(path): path for path in reversed(paths)}.values())[::-1]
 
 
-def bytes_of(data: Any) -> int:
+def total_bytes(data: Any) -> int:
     """The size of all files together."""
-    return sum(path.stat().st_size for path in paths_of(data) if os.path.exists(path))
+    return sum(path.stat().st_size for path in expand_paths(data) if os.path.exists(path))
 
 
 def in_order(files: Named, classes: tuple[Any, ...]) -> Named:
@@ -149,7 +149,7 @@ def in_order(files: Named, classes: tuple[Any, ...]) -> Named:
     return files.ordered(tuple(files.classes.index(name) for name in classes))
 
 
-def matched(before: Named, after: Named) -> Named:
+def match_classes(before: Named, after: Named) -> Named:
     """The second with its classes in the order of the first, if both name them."""
     if before.classes is None or after.classes is None:
         return after
@@ -176,7 +176,7 @@ def _like(first: PredictionFile, other: PredictionFile) -> PredictionFile:
         kinds = "; ".join(told) or f"{columns.probabilities[0]!r} holds lists in one of them only"
         msg = f"{first.path} and {other.path} must have the same columns; {kinds}"
         raise InvalidInput(msg)
-    return matched(first, replace(other, columns=columns))
+    return match_classes(first, replace(other, columns=columns))
 
 
 def _only(path: str | Path, names: Sequence[str]) -> list[str]:
@@ -204,7 +204,7 @@ def _below(folder: Path, above: frozenset[str] = frozenset()) -> list[Path]:
             continue
         if os.path.isdir(path):
             found += _below(path, above | {here})
-        elif ending_of(path) in FORMATS:  # a link to nothing too: that it is missing is told
+        elif file_extension(path) in FORMATS:  # a link to nothing too: that it is missing is told
             found.append(path)
     return found
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from calshift._core.validate import checked_labels
+from calshift._core.validate import validate_labels
 from calshift.errors import InvalidInput
-from calshift.io.decode import coded_labels, different_labels
+from calshift.io.decode import different_labels, encode_label_column
 from calshift.io.prediction_file import PredictionFile
 
 ROWS = 2**19  # of the column of labels at a time
@@ -38,7 +38,7 @@ class LabelCodes:
         return np.asarray(codes)
 
 
-def label_codes(
+def label_encoder(
     files: Sequence[PredictionFile], classes: tuple[str, ...] | None, K: int
 ) -> LabelCodes:
     """From all labels there are: a pass over that column alone."""
@@ -50,7 +50,7 @@ def label_codes(
         return LabelCodes({})
     coded = _coded(texts, classes, where)
     codes = [
-        checked_labels(coded[k : k + 1], 1, K, classes, where[text], places[text][1])[0]
+        validate_labels(coded[k : k + 1], 1, K, classes, where[text], places[text][1])[0]
         for k, text in enumerate(texts)
     ]
     return LabelCodes(dict(zip(texts, map(int, codes), strict=True)))
@@ -59,10 +59,10 @@ def label_codes(
 def _coded(texts: list[str], classes: tuple[str, ...] | None, where: dict[str, str]) -> np.ndarray:
     """By names if all are names, else as whole numbers; a complaint is about one file."""
     try:
-        found = coded_labels(np.array(texts), classes, where[texts[0]])
+        found = encode_label_column(np.array(texts), classes, where[texts[0]])
     except InvalidInput:
         for text in texts:
-            coded_labels(np.array([text]), classes, where[text])
+            encode_label_column(np.array([text]), classes, where[text])
         raise
     assert found is not None
     return found

@@ -12,8 +12,8 @@ import numpy as np
 
 from calshift._core.convert import softmax
 from calshift.errors import InvalidInput
-from calshift.io.columns import Asked, Columns, find_columns, listed
-from calshift.io.decode import labels_of, numbers_of, times_of
+from calshift.io.columns import ColumnSpec, ResolvedColumns, find_columns, listed
+from calshift.io.decode import decode_labels, decode_numbers, decode_times
 from calshift.io.formats import open_format
 from calshift.io.formats.base import Format
 
@@ -23,7 +23,7 @@ Labels = Callable[[Any, str, str, int], np.ndarray]  # column, its name, file, f
 
 
 @dataclass(frozen=True)
-class Rows:
+class RawBatch:
     """A batch: probabilities (n, K) or (n,), labels, and the number of its first row."""
 
     p: np.ndarray
@@ -37,7 +37,7 @@ class PredictionFile:
 
     path: Path
     form: Format
-    columns: Columns
+    columns: ResolvedColumns
     logits: bool
     order: tuple[int, ...] | None = None
 
@@ -62,31 +62,31 @@ class PredictionFile:
         """How many rows it has, where it tells without being read."""
         return self.form.rows_of(self.columns.probabilities[0])
 
-    def batches(self, rows: int, first: int, labels: Labels = labels_of) -> Iterator[Rows]:
+    def batches(self, rows: int, first: int, labels: Labels = decode_labels) -> Iterator[RawBatch]:
         """So many rows at a time, beginning at a row; ``labels`` reads theirs."""
         label, start = self.columns.label, first
         others = [] if label is None else [label]
         for batch in self.form.batches(self.columns.probabilities, others, rows, first):
             p = self.probabilities_of(batch, start)
             y = None if label is None else labels(batch[label], label, str(self.path), start)
-            yield Rows(p, y, start)
+            yield RawBatch(p, y, start)
             start += len(p)
 
     def times(self) -> np.ndarray:
         """(rows,) of its column of times, in microseconds."""
         name, start, found = str(self.columns.time), 0, [np.zeros(0, dtype="datetime64[us]")]
         for batch in self.form.batches([], [name]):
-            found.append(times_of(batch[name], name, str(self.path), start))
+            found.append(decode_times(batch[name], name, str(self.path), start))
             start += len(found[-1])
         return np.concatenate(found)
 
     def probabilities_of(self, batch: Any, start: int) -> np.ndarray:
         """(n, K) or (n,) of a batch of columns that begins at a row."""
         names = self.columns.probabilities
-        values = [numbers_of(batch[name], name, str(self.path), start) for name in names]
+        values = [decode_numbers(batch[name], name, str(self.path), start) for name in names]
         p = values[0] if len(values) == 1 else np.stack(values, axis=1)
         if self.logits:
-            with named(self.path):
+            with errors_name_file(self.path):
                 p = from_logits(p, start)
         return p if self.order is None or p.ndim == 1 else p.take(self.order, axis=1)
 
@@ -105,7 +105,7 @@ class PredictionFile:
         return self.form.rewritten(dict(zip(columns, values.T, strict=True)))
 
 
-def open_predictions(path: str | Path, role: str, asked: Asked) -> PredictionFile:
+def open_predictions(path: str | Path, role: str, asked: ColumnSpec) -> PredictionFile:
     """The file of a role, "source", "target" or "either", and the columns it is read from."""
     form = open_format(path, role, asked.label)
     label = None if asked.label is None else form.renamed.get(asked.label, asked.label)
@@ -118,7 +118,7 @@ def open_predictions(path: str | Path, role: str, asked: Asked) -> PredictionFil
     )
 
 
-def both_named(classes: tuple[Any, ...] | None, one_column: bool) -> tuple[Any, ...] | None:
+def binary_class_names(classes: tuple[Any, ...] | None, one_column: bool) -> tuple[Any, ...] | None:
     """Names of two classes where one column of scores names the second."""
     if classes is None or not one_column or len(classes) != 1:
         return classes
@@ -126,7 +126,7 @@ def both_named(classes: tuple[Any, ...] | None, one_column: bool) -> tuple[Any, 
 
 
 @contextmanager
-def named(path: str | Path, columns: Columns | None = None) -> Iterator[None]:
+def errors_name_file(path: str | Path, columns: ResolvedColumns | None = None) -> Iterator[None]:
     """Complaints that do not name a file name this one, and say what was read as probabilities."""
     try:
         yield

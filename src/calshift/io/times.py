@@ -14,7 +14,7 @@ LATEST = 1e11  # seconds, the year 5138: larger numbers are no seconds since 197
 EARLIEST_TEXT = 1e8  # digits below it are a number of something else, or a wrong date
 
 
-def moments(values: np.ndarray, name: str, start: int = 0) -> np.ndarray:
+def parse_times(values: np.ndarray, name: str, start: int = 0) -> np.ndarray:
     """(n,) from datetimes, ISO texts or seconds since 1970; times without a zone count as UTC.
 
     ``start`` is the number of the first row, for messages.

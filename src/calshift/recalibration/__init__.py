@@ -35,7 +35,7 @@ RECALIBRATORS: dict[str, Callable[[], Recalibrator]] = {
 DEFAULT_RECALIBRATOR = "shift"  # why: docs/mathematics.md section 11, benchmarks/recalibration.py
 
 
-def recalibrator_of(method: Any) -> Recalibrator:
+def make_recalibrator(method: Any) -> Recalibrator:
     """A method's name, or a recalibrator, as one that is not fitted."""
     if isinstance(method, Recalibrator):
         return method._fresh()
@@ -57,5 +57,5 @@ __all__ = [
     "ShiftScaling",
     "TemperatureScaling",
     "VectorScaling",
-    "recalibrator_of",
+    "make_recalibrator",
 ]

@@ -11,7 +11,7 @@ from calshift._core.convert import plain
 from calshift._core.predictions import Predictions, as_predictions
 from calshift._core.validate import check_same_names
 from calshift.engines.base import rows_in_memory
-from calshift.engines.open import as_source, rows_of_pair
+from calshift.engines.open import open_source, rows_of_pair
 from calshift.errors import InvalidInput
 from calshift.recalibration.serialization import Check, class_names
 from calshift.results import ClassWeights
@@ -44,13 +44,11 @@ class Recalibrator:
     def __init__(self, weights: Any = None) -> None:
         self.weights = weights
 
-    def _learn(
-        self, source: Predictions, target: Predictions | None, weights: Any
-    ) -> dict[str, Any]:
+    def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
         """Values of the names in `_learned`."""
         raise NotImplementedError
 
-    def _mend(self, p: np.ndarray) -> np.ndarray:
+    def _transform(self, p: np.ndarray) -> np.ndarray:
         """(n, K) -> (n, K)."""
         raise NotImplementedError
 
@@ -76,14 +74,14 @@ class Recalibrator:
             constructor's. A name needs ``p_target``; None with a ``p_target`` estimates them.
         """
         if p_target is None:
-            source, target = rows_in_memory(as_source(p_source, y_source), "fit"), None
+            source, target = rows_in_memory(open_source(p_source, y_source), "fit"), None
         else:
             source, target = rows_of_pair(p_source, y_source, p_target)
         asked = getattr(self, "weights", None) if weights is None else weights
         if target is None and isinstance(asked, str):
             msg = f"weights={asked!r} needs a p_target, from which it estimates them"
             raise InvalidInput(msg)
-        learned = self._learn(source, target, asked)
+        learned = self._fit(source, target, asked)
         self.__dict__.update({name: learned[name] for name in self._learned})
         self.n_classes_, self.classes_ = source.n_classes, source.classes
         return self
@@ -94,7 +92,7 @@ class Recalibrator:
         self._check_classes(given)
         # one layout, so that a row's sums do not depend on how the others lie in memory
         rows = np.array(given.matrix, dtype=float, order="C")
-        mended = self._mend(rows / rows.sum(axis=1, keepdims=True))
+        mended = self._transform(rows / rows.sum(axis=1, keepdims=True))
         mended = mended[:, 1] if given.p.ndim == 1 else mended
         mended = mended.astype(given.p.dtype, copy=False)
         return given.mended(mended) if isinstance(p, Predictions) else mended

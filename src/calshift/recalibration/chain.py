@@ -41,9 +41,7 @@ class Chain(Recalibrator):
         """Whether all of its steps do."""
         return all(step.keeps_ranking for step in self._checked())
 
-    def _learn(
-        self, source: Predictions, target: Predictions | None, weights: Any
-    ) -> dict[str, Any]:
+    def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
         fitted = [step._fresh() for step in self._checked()]
         for step in fitted[:-1]:
             source = _fitted_alone(step, source).transform(source)
@@ -54,9 +52,9 @@ class Chain(Recalibrator):
     def _fresh(self) -> Chain:
         return Chain([step._fresh() for step in self._checked()])
 
-    def _mend(self, p: np.ndarray) -> np.ndarray:
+    def _transform(self, p: np.ndarray) -> np.ndarray:
         for step in self.steps_:
-            p = step._mend(p)
+            p = step._transform(p)
         return p
 
     def _checked(self) -> list[Recalibrator]:

@@ -10,9 +10,9 @@ from calshift._core.predictions import Predictions
 from calshift.engines import Arrays
 from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.serialization import positive, three_shares
-from calshift.recalibration.source_weights import fitted_slope, for_target
+from calshift.recalibration.source_weights import fit_slope, for_target
 from calshift.scaling import tempered
-from calshift.weights.mixture import maximised
+from calshift.weights.mixture import maximize_mixture
 
 
 class EnsembleTemperatureScaling(Recalibrator):
@@ -36,19 +36,17 @@ class EnsembleTemperatureScaling(Recalibrator):
     temperature_: float
     shares_: np.ndarray
 
-    def _learn(
-        self, source: Predictions, target: Predictions | None, weights: Any
-    ) -> dict[str, Any]:
+    def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
         rows = for_target(source, target, weights)
-        slope = fitted_slope(rows)
+        slope = fit_slope(rows)
         p, at = rows.matrix.astype(float), np.arange(len(rows))
         hits = [part[at, rows.labels] for part in self._members(p, slope)]
         engine = Arrays(rows.with_probabilities(np.maximum(np.stack(hits, axis=1), 1e-300)))
         third = np.full(3, 1 / 3)
-        shares = third * maximised(engine, third, np.zeros(3)).ratio
+        shares = third * maximize_mixture(engine, third, np.zeros(3)).ratio
         return {"temperature_": 1 / slope, "shares_": shares / shares.sum()}
 
-    def _mend(self, p: np.ndarray) -> np.ndarray:
+    def _transform(self, p: np.ndarray) -> np.ndarray:
         members = self._members(p, 1 / self.temperature_)
         return np.asarray(sum(s * part for s, part in zip(self.shares_, members, strict=True)))
 

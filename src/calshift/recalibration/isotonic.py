@@ -37,9 +37,7 @@ class IsotonicScaling(Recalibrator):
     scores_: list[np.ndarray]
     frequencies_: list[np.ndarray]
 
-    def _learn(
-        self, source: Predictions, target: Predictions | None, weights: Any
-    ) -> dict[str, Any]:
+    def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
         rows = for_target(source, target, weights)
         p, seen = rows.matrix.astype(float), rows.class_counts > 0
         corners = [
@@ -48,7 +46,7 @@ class IsotonicScaling(Recalibrator):
         ]
         return {"scores_": [x for x, _ in corners], "frequencies_": [y for _, y in corners]}
 
-    def _mend(self, p: np.ndarray) -> np.ndarray:
+    def _transform(self, p: np.ndarray) -> np.ndarray:
         mended = p.copy()
         for c, (x, y) in enumerate(zip(self.scores_, self.frequencies_, strict=True)):
             if len(x):

@@ -23,11 +23,11 @@ from calshift.scaling import (
     Parts,
     Prior,
     Scaling,
-    complement,
-    laws,
+    orthogonal_projector,
     penalised_maximum,
-    placed,
+    place_block,
     scaling_prior,
+    shares_column,
     unfitted,
 )
 
@@ -114,7 +114,7 @@ def kind_for(K: int) -> str:
     return "vs" if K <= MOST_SLOPES else "bcts"
 
 
-def fit_shifted(
+def fit_jointly(
     source: Engine,
     target: Engine,
     class_counts: np.ndarray,
@@ -126,7 +126,7 @@ def fit_shifted(
     probability below the floor counts as that.
     """
     kind = kind_for(len(class_counts))
-    sizes = source.facts.size, target.facts.size
+    sizes = source.summary.size, target.summary.size
     model = ShiftedScaling(
         unfitted(kind, class_counts, floor), np.zeros(len(class_counts)), sizes[1] / sizes[0]
     )
@@ -139,11 +139,11 @@ def fit_shifted(
         value, gradient, information = found
         return value, gradient, information
 
-    found = penalised_maximum(likelihood, shifted_prior(kind, class_counts), sum(sizes))
+    found = penalised_maximum(likelihood, joint_prior(kind, class_counts), sum(sizes))
     return model.at(found.parameters), found
 
 
-def shifted_prior(kind: str, class_counts: np.ndarray) -> Prior:
+def joint_prior(kind: str, class_counts: np.ndarray) -> Prior:
     """Biases and shifts vary around the law of log class shares, and their sum around a constant.
 
     The sum is how the target's probabilities depart from the model's own: where it is constant, a
@@ -151,15 +151,19 @@ def shifted_prior(kind: str, class_counts: np.ndarray) -> Prior:
     """
     inner = scaling_prior(kind, class_counts)
     d, K = len(inner.centre), len(class_counts)
-    N, around_law, around_one = d + K, complement(laws(class_counts)), complement(np.ones((K, 1)))
+    N, around_shares, around_one = (
+        d + K,
+        orthogonal_projector(shares_column(class_counts)),
+        orthogonal_projector(np.ones((K, 1))),
+    )
     biases, shifts = slice(d - K, d), slice(d, N)
-    forms = [placed(around_one, slice(0, K), slice(0, K), N)] if kind == "vs" else []
-    forms += [placed(around_law, part, part, N) for part in (biases, shifts)]
+    forms = [place_block(around_one, slice(0, K), slice(0, K), N)] if kind == "vs" else []
+    forms += [place_block(around_shares, part, part, N) for part in (biases, shifts)]
     pairs = [(one, two) for one in (biases, shifts) for two in (biases, shifts)]
-    forms.append(sum((placed(around_one, *pair, N) for pair in pairs), np.zeros((N, N))))
+    forms.append(sum((place_block(around_one, *pair, N) for pair in pairs), np.zeros((N, N))))
     least = LEAST_STRENGTH * np.eye(N)
     least[:d, :d] = inner.least
-    rank, ones = round(np.trace(around_law)), K - 1
+    rank, ones = round(np.trace(around_shares)), K - 1
 
     def freedom(strength: np.ndarray) -> np.ndarray:
         """In closed form: where the law has no say biases, shifts and sums compete for two."""

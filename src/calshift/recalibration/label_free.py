@@ -10,7 +10,7 @@ from calshift._core.predictions import Predictions
 from calshift.errors import InvalidInput
 from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.serialization import class_weights, positive
-from calshift.recalibration.source_weights import asked_weights, filled, fitted_slope, weighted
+from calshift.recalibration.source_weights import filled, fit_slope, resolve_weights, weighted
 from calshift.recalibration.temperature_search import least_error_slope
 from calshift.scaling import tempered
 
@@ -36,23 +36,21 @@ class LabelFreeTemperatureScaling(Recalibrator):
     temperature_: float
     class_weights_: np.ndarray
 
-    def _learn(
-        self, source: Predictions, target: Predictions | None, weights: Any
-    ) -> dict[str, Any]:
+    def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
         if target is None:
             msg = "LabelFreeTemperatureScaling needs a p_target, whose error it makes small"
             raise InvalidInput(msg)
-        found = asked_weights(weights, source, target)
+        found = resolve_weights(weights, source, target)
         assert found is not None  # with a target there are weights
-        start = fitted_slope(weighted(_some(source), found))
+        start = fit_slope(weighted(_some(source), found))
         slope = least_error_slope(source, target, found.values, start)
         return {"temperature_": 1 / slope, "class_weights_": filled(found, weights)}
 
-    def _mend(self, p: np.ndarray) -> np.ndarray:
+    def _transform(self, p: np.ndarray) -> np.ndarray:
         return tempered(p, 1 / self.temperature_)
 
 
 def _some(source: Predictions) -> Predictions:
     """Enough rows for a start, evenly spaced."""
     step = max(1, len(source) // 3000)
-    return source.taken(np.arange(0, len(source), step))
+    return source.take(np.arange(0, len(source), step))

@@ -10,7 +10,7 @@ from calshift._core.predictions import Predictions
 from calshift.errors import InvalidInput
 from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.serialization import class_weights
-from calshift.recalibration.source_weights import asked_weights, filled
+from calshift.recalibration.source_weights import filled, resolve_weights
 from calshift.scaling import reweighted
 
 PRIOR_METHOD = "map"  # em-bcts can find a weight of 0, after which a class is impossible
@@ -42,14 +42,12 @@ class PriorCorrection(Recalibrator):
     _learned: ClassVar = {"class_weights_": class_weights}
     class_weights_: np.ndarray
 
-    def _learn(
-        self, source: Predictions, target: Predictions | None, weights: Any
-    ) -> dict[str, Any]:
-        found = asked_weights(weights, source, target, PRIOR_METHOD)
+    def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
+        found = resolve_weights(weights, source, target, PRIOR_METHOD)
         if found is None:
             msg = "PriorCorrection needs a p_target, or weights: without them nothing has changed"
             raise InvalidInput(msg)
         return {"class_weights_": filled(found, weights)}
 
-    def _mend(self, p: np.ndarray) -> np.ndarray:
+    def _transform(self, p: np.ndarray) -> np.ndarray:
         return reweighted(p, self.class_weights_)

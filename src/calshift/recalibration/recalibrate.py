@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift._core.validate import checked_generator, checked_whole, is_number
+from calshift._core.validate import is_number, validate_integer, validate_rng
 from calshift.api import target_calibration_error
 from calshift.engines import Arrays
 from calshift.engines.open import rows_of_pair
@@ -17,7 +17,7 @@ from calshift.inference.assemble import target_result
 from calshift.inference.bootstrap import Progress
 from calshift.inference.compare import difference
 from calshift.inference.options import Options
-from calshift.recalibration import DEFAULT_RECALIBRATOR, recalibrator_of
+from calshift.recalibration import DEFAULT_RECALIBRATOR, make_recalibrator
 from calshift.recalibration.base import Recalibrator
 from calshift.results import RecalibrationResult
 from calshift.weights import DEFAULT
@@ -88,9 +88,9 @@ def recalibrate(
         msg = f"norm must be 1 or 2 and kind not canonical; got {norm!r} and {kind!r}"
         raise InvalidInput(msg)
     source, target = rows_of_pair(p_source, y_source, p_target)
-    generator = checked_generator(rng)
-    parts = _divided(source, target, checked_whole(folds, "folds", 2), generator)
-    fitted, asked = recalibrator_of(method), DEFAULT if weights is None else weights
+    generator = validate_rng(rng)
+    parts = _divided(source, target, validate_integer(folds, "folds", 2), generator)
+    fitted, asked = make_recalibrator(method), DEFAULT if weights is None else weights
     before = target_calibration_error(
         source, None, target, weights=asked, kind=kind, norm=norm, check=check,
         rng=int(rng) if is_number(rng) else int(generator.integers(2**31)),
@@ -168,10 +168,10 @@ def _cross_fitted(
             [np.flatnonzero((of == part) == held) for of in parts] for held in (False, True)
         )
         other = fitted._fresh()
-        source, target = (s.taken(rows) for s, rows in zip(samples, rest, strict=True))
+        source, target = (s.take(rows) for s, rows in zip(samples, rest, strict=True))
         other.fit(source, None, target, weights=weights)
         for p, sample, rows in zip(mended, samples, here, strict=True):
-            p[rows] = other.transform(sample.taken(rows)).p
+            p[rows] = other.transform(sample.take(rows)).p
         if progress is not None:
             progress(part + 1, count)
     return samples[0].mended(mended[0]), samples[1].mended(mended[1])

@@ -9,7 +9,7 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.serialization import numbers, positive, slopes
-from calshift.recalibration.source_weights import SLOPES, fitted_slope, fitted_to, for_target
+from calshift.recalibration.source_weights import SLOPES, fit_slope, fit_weighted, for_target
 from calshift.scaling import tempered
 
 
@@ -40,13 +40,11 @@ class TemperatureScaling(Recalibrator):
     _learned: ClassVar = {"temperature_": positive}
     temperature_: float
 
-    def _learn(
-        self, source: Predictions, target: Predictions | None, weights: Any
-    ) -> dict[str, Any]:
-        slope = fitted_slope(for_target(source, target, weights))
+    def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
+        slope = fit_slope(for_target(source, target, weights))
         return {"temperature_": 1 / slope}
 
-    def _mend(self, p: np.ndarray) -> np.ndarray:
+    def _transform(self, p: np.ndarray) -> np.ndarray:
         return tempered(p, 1 / self.temperature_)
 
 
@@ -69,14 +67,12 @@ class BiasCorrectedTemperatureScaling(Recalibrator):
     temperature_: float
     biases_: np.ndarray
 
-    def _learn(
-        self, source: Predictions, target: Predictions | None, weights: Any
-    ) -> dict[str, Any]:
-        found = fitted_to("bcts", for_target(source, target, weights))
+    def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
+        found = fit_weighted("bcts", for_target(source, target, weights))
         slope = float(np.clip(found.slope[0], *SLOPES))
         return {"temperature_": 1 / slope, "biases_": np.array(found.bias)}
 
-    def _mend(self, p: np.ndarray) -> np.ndarray:
+    def _transform(self, p: np.ndarray) -> np.ndarray:
         return tempered(p, 1 / self.temperature_, self.biases_)
 
 
@@ -99,11 +95,9 @@ class VectorScaling(Recalibrator):
     slopes_: np.ndarray
     biases_: np.ndarray
 
-    def _learn(
-        self, source: Predictions, target: Predictions | None, weights: Any
-    ) -> dict[str, Any]:
-        found = fitted_to("vs", for_target(source, target, weights))
+    def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
+        found = fit_weighted("vs", for_target(source, target, weights))
         return {"slopes_": np.array(found.slope), "biases_": np.array(found.bias)}
 
-    def _mend(self, p: np.ndarray) -> np.ndarray:
+    def _transform(self, p: np.ndarray) -> np.ndarray:
         return tempered(p, self.slopes_, self.biases_)

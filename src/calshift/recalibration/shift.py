@@ -9,14 +9,14 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
 from calshift.recalibration.base import Recalibrator
-from calshift.recalibration.joint_fit import fit_shifted, kind_for
+from calshift.recalibration.joint_fit import fit_jointly, kind_for
 from calshift.recalibration.serialization import class_weights, numbers, slopes
 from calshift.recalibration.source_weights import (
-    asked_weights,
     counted_classes,
     filled,
-    fitted_to,
+    fit_weighted,
     least_probability,
+    resolve_weights,
 )
 from calshift.scaling import reweighted, tempered
 
@@ -45,17 +45,15 @@ class ShiftScaling(Recalibrator):
     biases_: np.ndarray
     class_weights_: np.ndarray
 
-    def _learn(
-        self, source: Predictions, target: Predictions | None, weights: Any
-    ) -> dict[str, Any]:
+    def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
         if target is None or weights is not None:
-            given = asked_weights(weights, source, target)
-            scaling = fitted_to(kind_for(source.n_classes), source)
+            given = resolve_weights(weights, source, target)
+            scaling = fit_weighted(kind_for(source.n_classes), source)
             w = np.ones(source.n_classes) if given is None else filled(given, weights)
         else:
             blocks = Blocks(Arrays(source)), Blocks(Arrays(target))
             floor = least_probability(source, target)
-            found, _ = fit_shifted(*blocks, counted_classes(source), floor)
+            found, _ = fit_jointly(*blocks, counted_classes(source), floor)
             scaling, w = found.scaling, np.exp(found.shift)
         return {
             "slopes_": np.array(scaling.slope),
@@ -63,5 +61,5 @@ class ShiftScaling(Recalibrator):
             "class_weights_": w,
         }
 
-    def _mend(self, p: np.ndarray) -> np.ndarray:
+    def _transform(self, p: np.ndarray) -> np.ndarray:
         return reweighted(tempered(p, self.slopes_, self.biases_), self.class_weights_)

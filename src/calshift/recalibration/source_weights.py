@@ -16,13 +16,13 @@ from calshift.engines import Arrays, Blocks
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.results import ClassWeights
 from calshift.scaling import LEAST_PROBABILITY, Scaling, fit_scaling
-from calshift.weights import DEFAULT, class_weights_of, given_weights
+from calshift.weights import DEFAULT, make_given_weights, resolve_class_weights
 
 HALF_A_ROW = 0.5  # what a class counts as that the source lacks
 SLOPES = (0.01, 100.0)  # 1 / temperature; a model that is wrong on purpose is not turned round
 
 
-def asked_weights(
+def resolve_weights(
     weights: Any,
     source: Predictions,
     target: Predictions | None,
@@ -37,9 +37,9 @@ def asked_weights(
     if weights is None and target is None:
         return None
     if target is None:
-        return given_weights(weights, source.class_counts, None, source.classes)
+        return make_given_weights(weights, source.class_counts, None, source.classes)
     asked = default if weights is None else weights
-    found = class_weights_of(asked, Arrays(source), Arrays(target))
+    found = resolve_class_weights(asked, Arrays(source), Arrays(target))
     for note in found.warnings:
         python_warnings.warn(note, UnreliableWeights, stacklevel=depth)
     return found
@@ -78,7 +78,7 @@ def weighted(source: Predictions, weights: ClassWeights | None) -> Predictions:
 
 def for_target(source: Predictions, target: Predictions | None, weights: Any) -> Predictions:
     """The source with rows counted by the weights meant; as it is, where nothing tells them."""
-    return weighted(source, asked_weights(weights, source, target, depth=5))
+    return weighted(source, resolve_weights(weights, source, target, depth=5))
 
 
 def counted_classes(source: Predictions) -> np.ndarray:
@@ -86,7 +86,7 @@ def counted_classes(source: Predictions) -> np.ndarray:
     return np.asarray(np.maximum(source.class_counts, HALF_A_ROW))
 
 
-def fitted_to(kind: str, source: Predictions) -> Scaling:
+def fit_weighted(kind: str, source: Predictions) -> Scaling:
     """The calibrator of all classes, also of those that the source lacks."""
     return fit_scaling(
         kind, Blocks(Arrays(source)), counted_classes(source), least_probability(source)
@@ -99,6 +99,6 @@ def least_probability(*samples: Predictions) -> float:
     return max(float(min(least)), float(np.finfo(float).tiny))
 
 
-def fitted_slope(source: Predictions) -> float:
+def fit_slope(source: Predictions) -> float:
     """1 / T of largest likelihood."""
-    return float(np.clip(fitted_to("ts", source).slope[0], *SLOPES))
+    return float(np.clip(fit_weighted("ts", source).slope[0], *SLOPES))

@@ -8,9 +8,9 @@ from typing import Any
 from calshift._core.atomic_write import (
     check_drawable,
     check_writable,
+    write_atomically,
     write_content,
     write_figure,
-    write_whole,
 )
 from calshift.errors import InvalidInput
 from calshift.report import html as _page
@@ -28,7 +28,7 @@ from calshift.report.summary import (
     weights_dict,
 )
 from calshift.report.svg import diagram
-from calshift.report.text import text, wrapped_verdict
+from calshift.report.text import text, wrap_verdict
 from calshift.report.verdict import Gate
 from calshift.results import CalibrationErrorResult, MonitoringResult, RecalibrationResult
 
@@ -46,11 +46,11 @@ __all__ = [
     "summary",
     "text",
     "weights_dict",
-    "wrapped_verdict",
+    "wrap_verdict",
+    "write_atomically",
     "write_content",
     "write_figure",
     "write_report",
-    "write_whole",
 ]
 
 
@@ -89,7 +89,7 @@ def write_report(
         msg = f"result must come from target_calibration_error; got {what!r}"
         raise InvalidInput(msg)
     report = summary(result, Gate(max_error, gate, level))
-    write_whole(path, page(report))
+    write_atomically(path, page(report))
 
 
 def page(report: dict[str, Any]) -> str:

@@ -54,7 +54,7 @@ def _verdict(found: MonitoringResult, statuses: list[str], gate: Gate) -> str:
     if found.skipped:
         parts.append(f"{len(found.skipped)} more with too few rows")
     ends = ""
-    if last.law is not None:
+    if last.has_interval:
         ends = " ({:.4f} to {:.4f})".format(*last.confidence_interval(gate.level, root=True))
     newest = "the last with an answer" if newest_skipped(found) else "the last"
     where = f"{newest}, {found.windows[-1].name}, has an error of {last.root:.4f}{ends}"

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from calshift._core.convert import plain
-from calshift.binning.events import binned_events
+from calshift.binning.events import select_binned_events
 from calshift.engines import Arrays
-from calshift.inference.reliability import curves_of
+from calshift.inference.reliability import reliability_curves
 from calshift.results import CalibrationErrorResult, ReliabilityCurve
-from calshift.weights.influence import Weighting
+from calshift.weights.influence import ScaledWeights
 
 CLASSES_DRAWN = 6  # those with the largest errors
 
@@ -24,10 +24,10 @@ def reliability_dicts(result: CalibrationErrorResult, level: float) -> list[dict
     source, target = Arrays(samples.source), Arrays(samples.target)
     wanted = _wanted(result)
     seen = weights.values * 0 + 1
-    sizes = (source.facts.size, target.facts.size)
-    before = curves_of(source, None, wanted, Weighting.of(seen, None, sizes), "auto")
-    weighting = Weighting.of(weights.values, weights.influence, sizes)
-    after = curves_of(source, target, wanted, weighting, "auto")
+    sizes = (source.summary.size, target.summary.size)
+    before = reliability_curves(source, None, wanted, ScaledWeights.of(seen, None, sizes), "auto")
+    scaled_weights = ScaledWeights.of(weights.values, weights.influence, sizes)
+    after = reliability_curves(source, target, wanted, scaled_weights, "auto")
     return [
         {
             "of": _curve_name(result, one),
@@ -41,14 +41,14 @@ def reliability_dicts(result: CalibrationErrorResult, level: float) -> list[dict
 def _wanted(result: CalibrationErrorResult) -> list[tuple[Any, int | None]]:
     assert result.samples is not None
     assert result.samples.source is not None
-    source = Arrays(result.samples.source).facts
+    source = Arrays(result.samples.source).summary
     if result.kind == "binary" or source.one_column:
-        return [(binned_events("binary", source), None)]
-    wanted: list[tuple[Any, int | None]] = [(binned_events("top-label", source), None)]
+        return [(select_binned_events("binary", source), None)]
+    wanted: list[tuple[Any, int | None]] = [(select_binned_events("top-label", source), None)]
     if result.per_class is not None:
         worst = np.argsort(-np.nan_to_num(result.per_class, nan=-np.inf), kind="stable")
         shown = [c for c in worst[:CLASSES_DRAWN] if not np.isnan(result.per_class[c])]
-        classes = binned_events("classwise", source)
+        classes = select_binned_events("classwise", source)
         wanted += [(classes, int(c)) for c in shown]
     return wanted
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.convert import plain
-from calshift._core.validate import checked_level
+from calshift._core.validate import validate_level
 from calshift.report.reliability_data import reliability_dicts
 from calshift.report.verdict import EXIT_CODES, Gate, advice, change, gist, verdict
 from calshift.results import CalibrationErrorResult, ClassWeights
@@ -71,7 +71,7 @@ def error_dict(result: CalibrationErrorResult, level: float) -> dict[str, Any]:
     """One error with its interval."""
     rows = result.n_source if result.n_target is None else result.n_target
     found = {"rows": rows, "estimate": plain(result.estimate), "root": plain(result.root)}
-    if result.law is None:
+    if not result.has_interval:
         return {**found, "standard_error": None, "interval": None, "root_interval": None}
     return {
         **found,
@@ -130,7 +130,7 @@ def _records(
 
 def weights_dict(weights: ClassWeights, level: float, trusted: bool) -> dict[str, Any]:
     """Class weights on their own, in the same words."""
-    columns = _shares(weights, checked_level(level))
+    columns = _shares(weights, validate_level(level))
     return {
         "schema": "calshift-weights",
         "schema_version": SCHEMA_VERSION,
@@ -177,7 +177,7 @@ def _errors(result: CalibrationErrorResult, level: float, prefix: str) -> dict[s
         f"{prefix}root": plain(np.maximum(result.per_class, 0.0) ** (1 / result.norm)),
         f"{prefix}root_interval": [None] * len(result.per_class),
     }
-    if result.class_law is not None:
+    if result.has_class_intervals:
         found[f"{prefix}root_interval"] = _pairs(*result.class_intervals(level, root=True))
     return found
 

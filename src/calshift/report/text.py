@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from calshift._core.text import noted, percent, printable
+from calshift._core.text import note_lines, percent, printable
 
 WIDTH = 98
 CLASSES_SHOWN = 10
@@ -19,7 +19,7 @@ def text(report: dict[str, Any]) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
-def wrapped_verdict(report: dict[str, Any]) -> str:
+def wrap_verdict(report: dict[str, Any]) -> str:
     """The verdict, in lines that fit."""
     return textwrap.fill(printable(report["verdict"]), WIDTH)
 
@@ -80,7 +80,7 @@ def _notes(report: dict[str, Any]) -> Iterator[str]:
     if check is not None and tested and not check["rejected"]:
         sign = "no sign that more than the mix of classes changed"
         yield f"{sign} (p = {check['p_value']:.2g}), which is no proof"
-    yield from noted(tuple(printable(note) for note in report["warnings"]))
+    yield from note_lines(tuple(printable(note) for note in report["warnings"]))
     for note in report["advice"]:
         yield from textwrap.wrap(printable(note), 96, initial_indent="> ", subsequent_indent="  ")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift._core.text import names, percent
-from calshift._core.validate import checked_level, is_number
+from calshift._core.text import class_names, percent
+from calshift._core.validate import is_number, validate_level
 from calshift.diagnostics.warnings import LEAST_TARGET
 from calshift.errors import InvalidInput
 from calshift.inference.compare import difference
@@ -34,7 +34,7 @@ class Gate:
     level: float = 0.95
 
     def __post_init__(self) -> None:
-        checked_level(self.level)
+        validate_level(self.level)
         if self.side not in GATES:
             msg = f"gate must be one of {', '.join(GATES)}; got {self.side!r}"
             raise InvalidInput(msg)
@@ -69,7 +69,7 @@ class Gate:
 
 def change(result: CalibrationErrorResult) -> Difference | None:
     """The target's error less the source's, where their intervals allow it."""
-    if result.source is None or result.moves is None or result.source.moves is None:
+    if result.source is None or result._influence is None or result.source._influence is None:
         return None
     return difference(result, result.source)
 
@@ -94,7 +94,7 @@ def gist(result: CalibrationErrorResult, gate: Gate) -> str:
         return f"{place.capitalize()} the limit"
     if place == "open" and gate.side == "upper":
         return "Not shown to be within the limit"
-    if result.law is None or result.estimator != "debiased":
+    if not result.has_interval or result.estimator != "debiased":
         return "An estimate"  # other estimators leave noise in the number
     low, _ = result.confidence_interval(gate.level)
     return "Miscalibrated" if low > 0 else "No miscalibration seen"
@@ -102,7 +102,7 @@ def gist(result: CalibrationErrorResult, gate: Gate) -> str:
 
 def _error(result: CalibrationErrorResult, gate: Gate) -> str:
     meaning = MEANING.get(result.norm, f"L{result.norm:g}")
-    if result.law is None:
+    if not result.has_interval:
         return f"{result.root:.4f} ({meaning}; no interval)"
     low, high = result.confidence_interval(gate.level, root=True)
     return f"{result.root:.4f} ({meaning}; {percent(gate.level)} interval {low:.4f} to {high:.4f})"
@@ -141,7 +141,7 @@ def advice(result: CalibrationErrorResult, gate: Gate) -> list[str]:
 def _advice(result: CalibrationErrorResult, gate: Gate) -> Iterator[str]:
     check, weights = result.assumption, result.class_weights
     if weights is not None and np.isnan(weights.values).any():
-        unseen = names(np.flatnonzero(np.isnan(weights.values)), result.classes)
+        unseen = class_names(np.flatnonzero(np.isnan(weights.values)), result.classes)
         yield f"Collect labelled rows of {unseen}: nothing is known of the error there."
     if check is not None and check.rejected:
         yield (
@@ -154,9 +154,9 @@ def _advice(result: CalibrationErrorResult, gate: Gate) -> Iterator[str]:
         return
     doubts = [] if weights is None else [c for c in weights.untrusted if weights.values[c] >= 0]
     if doubts:
-        doubted = names(np.array(doubts), result.classes)
+        doubted = class_names(np.array(doubts), result.classes)
         yield f"Collect labelled source rows of {doubted}: their weights are uncertain."
-    if result.trusted and result.law is not None:
+    if result.trusted and result.has_interval:
         yield from _by_size(result, gate)
 
 

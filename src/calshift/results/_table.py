@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calshift._core.text import noted, printable
+from calshift._core.text import note_lines, printable
 
 if TYPE_CHECKING:
     from calshift.results import CalibrationErrorResult
@@ -22,7 +22,9 @@ def error_table(result: CalibrationErrorResult) -> str:
     how = "with labels" if result.n_target is None else "label-free, on the target"
     head = f"Calibration error, {result.kind}, L{result.norm:g}, {result.estimator} ({how})"
     notes = [line for note in _notes(result) for line in textwrap.wrap(note, 98)]
-    return "\n".join([head, *_totals(result), *_classes(result), *noted(result.warnings), *notes])
+    return "\n".join(
+        [head, *_totals(result), *_classes(result), *note_lines(result.warnings), *notes]
+    )
 
 
 def _notes(result: CalibrationErrorResult) -> Iterator[str]:
@@ -31,7 +33,7 @@ def _notes(result: CalibrationErrorResult) -> Iterator[str]:
     if check is not None and check.p_value is not None and not check.rejected:
         sign = "no sign of other changes than the mix of classes"
         yield f"{sign} (p = {check.p_value:.2g}), which is no proof"
-    if result.law is not None and result.estimator == "paper":
+    if result.has_interval and result.estimator == "paper":
         yield f"the interval is one of {result.interval_of}"
     if result.merged_bins:
         yield f"{result.merged_bins} bins or knots had too few rows and were joined"
@@ -39,7 +41,7 @@ def _notes(result: CalibrationErrorResult) -> Iterator[str]:
 
 def _totals(result: CalibrationErrorResult) -> list[str]:
     power = "CE" if result.norm == 1 else f"CE^{result.norm:g}"
-    interval = "" if result.law is None else f"{LEVEL:.0%} of root"
+    interval = "" if not result.has_interval else f"{LEVEL:.0%} of root"
     lines = [f"{'':>10} {power:>12} {'root':>9} {interval:>17} {'rows':>10}"]
     samples = [("all" if result.n_target is None else "target", result)]
     if result.source is not None:
@@ -52,7 +54,7 @@ def _totals(result: CalibrationErrorResult) -> list[str]:
 
 
 def _interval(result: CalibrationErrorResult) -> str:
-    return "" if result.law is None else _ends(*result.confidence_interval(LEVEL, root=True))
+    return "" if not result.has_interval else _ends(*result.confidence_interval(LEVEL, root=True))
 
 
 def _classes(result: CalibrationErrorResult) -> list[str]:
@@ -61,10 +63,10 @@ def _classes(result: CalibrationErrorResult) -> list[str]:
         return []
     worst = np.argsort(-np.nan_to_num(result.per_class, nan=-np.inf), kind="stable")
     weight = "" if result.class_weights is None else "weight"
-    interval = "" if result.class_law is None else f"{LEVEL:.0%} each"
+    interval = "" if not result.has_class_intervals else f"{LEVEL:.0%} each"
     lines = [f"{'class':>10} {'error':>12} {'root':>9} {interval:>17} {weight:>10}".rstrip()]
     ends = None
-    if result.class_law is not None:
+    if result.has_class_intervals:
         ends = np.stack(result.class_intervals(LEVEL, root=True))
     for c in worst[:CLASSES_SHOWN]:
         lines.append(_class_row(result, int(c), None if ends is None else ends[:, c]))

@@ -9,7 +9,7 @@ import numpy as np
 
 from calshift._core.convert import plain
 from calshift._core.frozen import Frozen
-from calshift._core.text import noted
+from calshift._core.text import note_lines
 
 if TYPE_CHECKING:
     from calshift.results.class_weights import ClassWeights
@@ -105,7 +105,7 @@ class AlgorithmVariance(Frozen):
     def __str__(self) -> str:
         how = "with labels" if self.n_target is None else "label-free, on the target"
         head = f"Variance of the paper's estimate, {self.kind}, L{self.norm:g} ({how})"
-        notes = noted(self.warnings)
+        notes = note_lines(self.warnings)
         if self.merged_bins:
             notes.append(f"{self.merged_bins} bins had too few rows and were joined")
         return "\n".join([head, *self._totals(), *self._class_table(), *notes])

@@ -9,14 +9,14 @@ import numpy as np
 
 from calshift._core.convert import plain
 from calshift._core.frozen import Frozen
-from calshift._core.validate import checked_level
+from calshift._core.validate import validate_level
 from calshift.errors import InvalidInput
 from calshift.results._table import error_table
 
 if TYPE_CHECKING:
     from calshift.results._lazy import Samples
     from calshift.results.class_weights import ClassWeights
-    from calshift.results.intervals import Law, RowMoves
+    from calshift.results.intervals import RowInfluence, SamplingDistribution
     from calshift.results.label_shift_check import LabelShiftCheck
 
 
@@ -34,8 +34,6 @@ class CalibrationErrorResult(Frozen):
     warnings : what to know before acting on the number, worst first
     trusted : False if a warning says that the number may be plainly wrong
     merged_bins : bins (or knots of the smooth basis) joined to a neighbour for lack of rows
-    law, class_law : what standard errors and intervals are made from, or None
-    moves : by how much each row moved the estimate, for `compare`, or None
     kind, norm, estimator, n_source, n_target, classes : what was asked, of how much data
     settings : names and values of what else was asked: bins, binning, kernel, interval, ...
     samples : the rows, for reliability curves on a report; lost in pickling, or None
@@ -55,9 +53,9 @@ class CalibrationErrorResult(Frozen):
     trusted: bool = True
     merged_bins: int = 0
     classes: tuple[Any, ...] | None = None
-    law: Law | None = None
-    class_law: Law | None = None
-    moves: RowMoves | None = None
+    _distribution: SamplingDistribution | None = None
+    _class_distributions: SamplingDistribution | None = None
+    _influence: RowInfluence | None = None
     settings: tuple[tuple[str, Any], ...] = ()
     samples: Samples | None = None
 
@@ -69,6 +67,16 @@ class CalibrationErrorResult(Frozen):
         return value
 
     @property
+    def has_interval(self) -> bool:
+        """Whether standard errors and intervals were computed."""
+        return self._distribution is not None
+
+    @property
+    def has_class_intervals(self) -> bool:
+        """Whether `class_intervals` were computed too."""
+        return self._class_distributions is not None
+
+    @property
     def root(self) -> float:
         """CE_p, in units of probability: the p-th root of the estimate, 0 where it is negative."""
         return float(max(self.estimate, 0.0) ** (1 / self.norm))
@@ -76,7 +84,7 @@ class CalibrationErrorResult(Frozen):
     @property
     def standard_error(self) -> float:
         """Of the estimate."""
-        return float(self._law().standard_error)
+        return float(self._checked_distribution().standard_error)
 
     @property
     def interval_of(self) -> str:
@@ -89,7 +97,7 @@ class CalibrationErrorResult(Frozen):
         self, level: float = 0.95, *, root: bool = False
     ) -> tuple[float, float]:
         """Lower and upper end for CE_p^p, or with ``root`` for CE_p; never below 0."""
-        low, high = map(float, self._law().interval(checked_level(level)))
+        low, high = map(float, self._checked_distribution().interval(validate_level(level)))
         power = 1 / self.norm if root else 1.0
         largest = float(self._largest)  # in this order a NaN stays one
         return min(max(low, 0.0), largest) ** power, min(max(high, 0.0), largest) ** power
@@ -102,15 +110,15 @@ class CalibrationErrorResult(Frozen):
         Each holds on its own: of 100 intervals at level .95 about 5 miss. With ``simultaneous``
         all of them hold together with probability ``level`` (Bonferroni).
         """
-        checked_level(level)
-        if self.per_class is None or self.class_law is None:
+        validate_level(level)
+        if self.per_class is None or self._class_distributions is None:
             msg = 'there are intervals by class for kind="classwise" with an interval only'
             raise InvalidInput(msg)
         kept = ~np.isnan(self.per_class)
         if simultaneous:
             level = 1 - (1 - level) / kept.sum()
         ends = np.full((2, len(kept)), np.nan)
-        ends[:, kept] = np.clip(self.class_law.interval(level), 0.0, self._largest)
+        ends[:, kept] = np.clip(self._class_distributions.interval(level), 0.0, self._largest)
         low, high = ends ** (1 / self.norm) if root else ends
         return low, high
 
@@ -119,22 +127,22 @@ class CalibrationErrorResult(Frozen):
         """No error is larger: two vectors of probabilities differ by at most 2 in all."""
         return 2.0 if self.kind == "canonical" else 1.0
 
-    def _law(self) -> Law:
-        if self.law is None:
+    def _checked_distribution(self) -> SamplingDistribution:
+        if self._distribution is None:
             msg = (
                 f"no interval was computed for estimator={self.estimator!r}, norm={self.norm:g}, "
                 f'kind={self.kind!r}: ask for interval="bootstrap", which serves everything, or '
                 '"influence" for norms 1 and 2 of "debiased" and "plugin" on bins'
             )
             raise InvalidInput(msg)
-        return self.law
+        return self._distribution
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain numbers, lists and texts, intervals at a level; None in the place of NaN."""
         return {
             "estimate": self.estimate,
             "root": self.root,
-            **self._interval_dict(checked_level(level)),
+            **self._interval_dict(validate_level(level)),
             "kind": self.kind,
             "norm": self.norm,
             "estimator": self.estimator,
@@ -153,10 +161,10 @@ class CalibrationErrorResult(Frozen):
 
     def _interval_dict(self, level: float) -> dict[str, Any]:
         """The interval, of the whole and by class."""
-        if self.law is None:
+        if self._distribution is None:
             return {"standard_error": None, "interval": None, "class_intervals": None}
         classes = None
-        if self.class_law is not None:
+        if self._class_distributions is not None:
             classes = [plain(ends) for ends in self.class_intervals(level)]
         return {
             "standard_error": self.standard_error,

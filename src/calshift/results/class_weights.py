@@ -9,8 +9,8 @@ import numpy as np
 
 from calshift._core.convert import plain
 from calshift._core.frozen import Frozen
-from calshift._core.text import noted, printable
-from calshift._core.validate import checked_level
+from calshift._core.text import note_lines, printable
+from calshift._core.validate import validate_level
 from calshift.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class ClassWeights(Frozen):
         """Lower and upper ends for each class's share of the target, within [0, 1]."""
         from scipy.special import ndtri
 
-        checked_level(level)
+        validate_level(level)
         if self.standard_error is None:
             msg = f"there is no interval: weights of method {self.method!r} have no standard errors"
             raise InvalidInput(msg)
@@ -136,7 +136,7 @@ class ClassWeights(Frozen):
         if len(self) > ROWS_SHOWN:
             rows.append(f"{'...':>{width}} {len(self) - ROWS_SHOWN} more classes")
         size = f"effective sample size {self.ess:.0f} of {self.n_source:g} source rows"
-        notes = noted(self.warnings)
+        notes = note_lines(self.warnings)
         return "\n".join([f"Class weights ({self.method})", head, *rows, size, *notes])
 
     def _names(self) -> list[str]:

@@ -21,7 +21,7 @@ MANY_DEGREES = 1e9  # of freedom, beyond which too: chndtr gives up
 FAR = 1e4  # noncentrality beyond which chi-square is taken as normal: chndtr slows down there
 
 
-class Law(Protocol):
+class SamplingDistribution(Protocol):
     """Of an error, or of an array of them."""
 
     @property
@@ -33,7 +33,7 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class SquareLaw(Frozen):
+class SquaredErrorDistribution(Frozen):
     """Of the squared length of a noisy vector: |a|^2, a ~ N(a0, S), and sampled target rows.
 
     plug / kap is taken as noncentral chi-square with df = bias / kap and noncentrality t / kap,
@@ -65,16 +65,18 @@ class SquareLaw(Frozen):
         """
         moments = self.plug, self.bias, self.first, self.second
         if not any(map(np.ndim, moments)):  # numpy takes longer to begin
-            low, high = _agreeing(Agreement(*map(float, moments)), 1 - level)
+            low, high = _agreeing(AcceptanceRegion(*map(float, moments)), 1 - level)
             return np.asarray(low), np.asarray(high)
         several = np.broadcast_arrays(*moments)
         laws = zip(*(np.ravel(one).tolist() for one in several), strict=True)
-        ends = np.array([_agreeing(Agreement(*law), 1 - level) for law in laws]).reshape(-1, 2)
+        ends = np.array([_agreeing(AcceptanceRegion(*law), 1 - level) for law in laws]).reshape(
+            -1, 2
+        )
         low, high = ends.T.reshape(2, *several[0].shape)
         return low, high
 
 
-def _agreeing(agreement: Agreement, doubt: float) -> tuple[float, float]:
+def _agreeing(agreement: AcceptanceRegion, doubt: float) -> tuple[float, float]:
     """The least and the largest error that agrees with the plug-in; NaN if that is no number."""
     if not agreement.known:
         return nan, nan
@@ -97,7 +99,7 @@ def _agreeing(agreement: Agreement, doubt: float) -> tuple[float, float]:
     )
 
 
-class Agreement:
+class AcceptanceRegion:
     """P(a plug-in as far from its mean as the one found, or farther | error t).
 
     Far on the scale of roots, on which the spread is nearly the same for all t. Nothing counts as
@@ -143,7 +145,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, eq=False)
-class AbsoluteLaw(Frozen):
+class AbsoluteErrorDistribution(Frozen):
     """Of mean |g|, between two bounds.
 
     A mean of u s, with |s| <= 1 from the other rows' fit, cannot exceed mean |g| in expectation: it
@@ -161,7 +163,7 @@ class AbsoluteLaw(Frozen):
     estimate: Any
     least: Any
     variance: Any
-    square: SquareLaw
+    square: SquaredErrorDistribution
 
     @property
     def standard_error(self) -> np.ndarray:
@@ -187,7 +189,7 @@ class AbsoluteLaw(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class DrawsLaw(Frozen):
+class BootstrapDistribution(Frozen):
     """Of an estimate that was made again on samples drawn from the sample.
 
     The draws are noisier than the estimate by what drawing adds, so their spread is taken around
@@ -218,7 +220,7 @@ class DrawsLaw(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class RowMoves(Frozen):
+class RowInfluence(Frozen):
     """By how much each row moved an error, to tell what two errors of the same rows share.
 
     Attributes
@@ -230,12 +232,12 @@ class RowMoves(Frozen):
 
     source: np.ndarray
     target: np.ndarray | None
-    mark: int = 0
+    fingerprint: int = 0
     outside: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
-    def of_the_same_rows(self, other: RowMoves) -> bool:
+    def has_same_rows(self, other: RowInfluence) -> bool:
         """Whether both are about the same rows, as far as labels and sizes tell."""
-        same = self.mark == other.mark and self.source.shape == other.source.shape
+        same = self.fingerprint == other.fingerprint and self.source.shape == other.source.shape
         if self.target is None or other.target is None:
             return same
         return same and self.target.shape == other.target.shape
@@ -245,7 +247,7 @@ class RowMoves(Frozen):
         """Of the error, to first order."""
         return self.with_other(self)
 
-    def with_other(self, other: RowMoves) -> float:
+    def with_other(self, other: RowInfluence) -> float:
         """Covariance with an error of the same rows; a sample that one lacks is not shared."""
         shared = float(self.source @ other.source)
         if self.outside.shape == other.outside.shape:

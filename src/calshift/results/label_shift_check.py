@@ -9,7 +9,7 @@ import numpy as np
 
 from calshift._core.convert import plain
 from calshift._core.frozen import Frozen
-from calshift._core.text import noted, printable
+from calshift._core.text import note_lines, printable
 
 CLASSES_SHOWN = 10
 NAMED = 3  # cells that the verdict names
@@ -129,10 +129,10 @@ class LabelShiftCheck(Frozen):
         sizes = f"{self.n_source:g} source and {self.n_target:g} target rows"
         test = f"J = {self.statistic:.1f} on {self.df} degrees of freedom"
         p = "not tested" if self.p_value is None else f"{test}, p = {self.p_value:.2g}"
-        text = noted((self.verdict,))
+        text = note_lines((self.verdict,))
         text[0] = "  " + text[0][2:]
         head = f"Label shift check: {p} ({sizes})"
-        return "\n".join([head, *text, *self._class_table(), *noted(self.warnings)])
+        return "\n".join([head, *text, *self._class_table(), *note_lines(self.warnings)])
 
     def __repr__(self) -> str:
         return (

@@ -11,7 +11,7 @@ import numpy as np
 from calshift._core.convert import plain
 from calshift._core.frozen import Frozen
 from calshift._core.text import percent
-from calshift._core.validate import checked_level
+from calshift._core.validate import validate_level
 
 if TYPE_CHECKING:
     from calshift.results.calibration_error import CalibrationErrorResult
@@ -71,7 +71,7 @@ class MonitoringResult(Frozen):
 
     def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """(windows,) lower and upper ends of the intervals of the roots."""
-        checked_level(level)
+        validate_level(level)
         ends = [result.confidence_interval(level, root=True) for result in self.results]
         low, high = np.array(ends).reshape(-1, 2).T
         return low, high
@@ -79,7 +79,7 @@ class MonitoringResult(Frozen):
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain values, one record a window."""
         return {
-            "level": checked_level(level),
+            "level": validate_level(level),
             "windows": [
                 {
                     "start": written(window.start),
@@ -116,7 +116,7 @@ class MonitoringResult(Frozen):
 
     def table(self, level: float = 0.95, notes: Sequence[str] | None = None) -> str:
         """One line a window, the last ones if there are many; with a note on each."""
-        checked_level(level)
+        validate_level(level)
         if notes is None:
             notes = ["" if result.trusted else "not trusted" for result in self.results]
         width = max([8, *(len(window.name) for window in self.windows)])
@@ -154,7 +154,7 @@ def written(place: Any) -> Any:
 
 
 def _ends(result: CalibrationErrorResult, level: float) -> list[float] | None:
-    if result.law is None:
+    if not result.has_interval:
         return None
     return list(result.confidence_interval(level, root=True))
 

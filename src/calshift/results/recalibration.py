@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calshift._core.frozen import Frozen
-from calshift._core.text import noted, percent
+from calshift._core.text import note_lines, percent
 
 if TYPE_CHECKING:
     from calshift.recalibration.base import Recalibrator
@@ -90,7 +90,7 @@ class RecalibrationResult(Frozen):
         kept = "keeps" if self.recalibrator.keeps_ranking else "may change"
         head = f"{self.gist()}: {self.recalibrator!r}, which {kept} the ranking of classes"
         note = f"after: mended by fits to other rows, {self.folds} parts in turn"
-        return "\n".join([head, self.table(), note, *noted(self.warnings)])
+        return "\n".join([head, self.table(), note, *note_lines(self.warnings)])
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

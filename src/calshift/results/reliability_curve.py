@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.frozen import Frozen
-from calshift._core.validate import checked_level
+from calshift._core.validate import validate_level
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class ReliabilityCurve(Frozen):
     mass: np.ndarray
     edges: np.ndarray
     standard_error: np.ndarray
-    worth: np.ndarray
+    effective_size: np.ndarray
     kind: str
     label: int | None = None
     shifted: bool = False
@@ -49,12 +49,14 @@ class ReliabilityCurve(Frozen):
         """
         from scipy.special import ndtri  # late: importing calshift must be fast
 
-        z = ndtri((1 + checked_level(level)) / 2)
+        z = ndtri((1 + validate_level(level)) / 2)
         spread = self.frequency * (1 - self.frequency)
-        one_sided = np.minimum(self.frequency, 1 - self.frequency) * self.worth < 0.5
-        one_sided |= self.standard_error**2 * 4 * self.worth <= spread  # too good to be true
+        one_sided = np.minimum(self.frequency, 1 - self.frequency) * self.effective_size < 0.5
+        one_sided |= (
+            self.standard_error**2 * 4 * self.effective_size <= spread
+        )  # too good to be true
         square = np.where(one_sided, 1.0, self.standard_error**2)
-        n = np.where(one_sided, self.worth, spread / square)
+        n = np.where(one_sided, self.effective_size, spread / square)
         n = np.maximum(n, 1.0)
         middle = (self.frequency + z**2 / (2 * n)) / (1 + z**2 / n)
         inside = self.frequency * (1 - self.frequency) / n + z**2 / (4 * n**2)

@@ -11,10 +11,10 @@ from calshift.errors import InvalidInput
 from calshift.results import ClassWeights
 from calshift.weights.confusion import bbse, rlls
 from calshift.weights.elsa_kmm import elsa, kmm
-from calshift.weights.given import given_weights, weights_from_counts
+from calshift.weights.given import make_given_weights, weights_from_counts
 from calshift.weights.influence import Method
 from calshift.weights.likelihood import em
-from calshift.weights.quality import assessed
+from calshift.weights.quality import diagnose_weights
 
 METHODS: dict[str, Method] = {
     "bbse": partial(bbse, soft=False),
@@ -33,17 +33,17 @@ METHODS: dict[str, Method] = {
 DEFAULT = "em-bcts"  # why: docs/mathematics.md section 7 and benchmarks/weights_recovery.py
 
 
-def class_weights_of(weights: Any, source: Engine, target: Engine) -> ClassWeights:
+def resolve_class_weights(weights: Any, source: Engine, target: Engine) -> ClassWeights:
     """What a user may give as weights: a method's name, a vector, or a ClassWeights."""
     if isinstance(weights, str) or weights is None:
-        return estimated_weights(weights, source, target, "weights")
-    before, after = source.facts, target.facts
+        return estimate_weights(weights, source, target, "weights")
+    before, after = source.summary, target.summary
     known = before.class_counts.all() and not isinstance(weights, ClassWeights)
     predicted = None if known else after.mean_prediction  # which nobody would ask for
-    return given_weights(weights, before.class_counts, predicted, before.classes)
+    return make_given_weights(weights, before.class_counts, predicted, before.classes)
 
 
-def estimated_weights(
+def estimate_weights(
     method: Any, source: Engine, target: Engine, name: str = "method"
 ) -> ClassWeights:
     """The weights found by the method of that name."""
@@ -51,11 +51,11 @@ def estimated_weights(
         other = ", or class weights" if name == "weights" else ""
         msg = f"{name} must be one of {', '.join(METHODS)}{other}; got {method!r}"
         raise InvalidInput(msg)
-    blocks, before, after = (Blocks(source), Blocks(target)), source.facts, target.facts
+    blocks, before, after = (Blocks(source), Blocks(target)), source.summary, target.summary
     counts = before.class_counts
     solution = METHODS[method](*blocks, counts)
-    sizes = before.size, after.worth
-    return assessed(
+    sizes = before.size, after.effective_size
+    return diagnose_weights(
         solution, method, blocks[0], sizes, counts, after.mean_prediction, before.classes
     )
 
@@ -63,8 +63,8 @@ def estimated_weights(
 __all__ = [
     "DEFAULT",
     "METHODS",
-    "class_weights_of",
-    "estimated_weights",
-    "given_weights",
+    "estimate_weights",
+    "make_given_weights",
+    "resolve_class_weights",
     "weights_from_counts",
 ]

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calshift._core.frozen import Frozen
-from calshift._core.linalg import RELATIVE_ZERO, freed_inverse
+from calshift._core.linalg import RELATIVE_ZERO, constrained_inverse
 from calshift._core.predictions import Predictions
 from calshift.engines import Arrays
 from calshift.engines.base import Engine
-from calshift.weights.influence import Solution
+from calshift.weights.influence import WeightFit
 from calshift.weights.moment_matching import (
     LinearInfluence,
     Moments,
-    matched,
-    moments_of,
-    scatter_of,
+    linear_moments,
+    scatter_matrix,
+    solve_moment_matching,
 )
 from calshift.weights.rlls_solver import penalised
 
@@ -43,17 +43,19 @@ class Predicted(Frozen):
         return hits
 
 
-def bbse(source: Engine, target: Engine, class_counts: np.ndarray, *, soft: bool) -> Solution:
+def bbse(source: Engine, target: Engine, class_counts: np.ndarray, *, soft: bool) -> WeightFit:
     """Black-box shift estimation: C w = mu in the least squares, w >= 0, sum pi w = 1."""
     features = Predicted(soft)
     source, target = _rows(source, target, len(class_counts), soft)
-    moments = moments_of(features, source, target, class_counts)
-    return replace(matched(features, moments, target, class_counts > 0), source=source)
+    moments = linear_moments(features, source, target, class_counts)
+    return replace(
+        solve_moment_matching(features, moments, target, class_counts > 0), source=source
+    )
 
 
 def _rows(source: Engine, target: Engine, K: int, soft: bool) -> tuple[Engine, Engine]:
     """The samples; for hard predictions one row for each predicted class and label, weighted."""
-    if soft or source.facts.light:
+    if soft or source.summary.light:
         return source, target
     return _counted(source, K, labelled=True), _counted(target, K, labelled=False)
 
@@ -70,7 +72,7 @@ def _counted(engine: Engine, K: int, *, labelled: bool) -> Engine:
     return Arrays(rows)
 
 
-def rlls(source: Engine, target: Engine, class_counts: np.ndarray, *, soft: bool) -> Solution:
+def rlls(source: Engine, target: Engine, class_counts: np.ndarray, *, soft: bool) -> WeightFit:
     """Regularised learning under label shift: min |C t - b| + penalty |t|, t >= -1, w = 1 + t.
 
     b = mu - C 1; norms are not squared, so the penalty is exact: it leaves w = 1, the solution of
@@ -78,17 +80,17 @@ def rlls(source: Engine, target: Engine, class_counts: np.ndarray, *, soft: bool
     """
     features, seen = Predicted(soft), class_counts > 0
     source, target = _rows(source, target, len(class_counts), soft)
-    moments = moments_of(features, source, target, class_counts)
+    moments = linear_moments(features, source, target, class_counts)
     C, b = moments.confusion, moments.target - moments.confusion.sum(axis=1)
     penalty = SHARE * _bound(len(moments.target), class_counts.sum())
     size = np.linalg.norm(b)
     if size <= RELATIVE_ZERO or penalty * size >= np.linalg.norm(C.T @ b):
         found = _unmoved(features, moments, seen)
     elif _is_exact(C, b, penalty):
-        found = matched(features, moments, target, seen)
+        found = solve_moment_matching(features, moments, target, seen)
     else:
         t, steps = penalised(C, b, penalty)
-        scatter = scatter_of(features, target, moments.target)
+        scatter = scatter_matrix(features, target, moments.target)
         found = _shrunken(features, moments, scatter, seen, t, penalty, steps)
     return replace(found, source=source)
 
@@ -111,7 +113,7 @@ def _is_exact(C: np.ndarray, b: np.ndarray, penalty: float) -> bool:
     return bool(solves and t.min() > -1 and reach <= np.linalg.norm(t))
 
 
-def _unmoved(features: Predicted, moments: Moments, seen: np.ndarray) -> Solution:
+def _unmoved(features: Predicted, moments: Moments, seen: np.ndarray) -> WeightFit:
     S, L = len(moments.prior), len(moments.target)
     influence = LinearInfluence(
         features, seen, np.ones(S), moments.prior, moments.confusion, moments.target,
@@ -122,7 +124,7 @@ def _unmoved(features: Predicted, moments: Moments, seen: np.ndarray) -> Solutio
         "the standard errors do not cover this"
     )
     held, nothing = np.zeros(S, dtype=bool), np.zeros((S, S))
-    return Solution(
+    return WeightFit(
         np.ones(S), moments.prior, influence, nothing, moments.confusion, held, np.zeros(S),
         notes=(note,),
     )  # fmt: skip
@@ -136,7 +138,7 @@ def _shrunken(
     t: np.ndarray,
     penalty: float,
     steps: int,
-) -> Solution:
+) -> WeightFit:
     """The penalised solution and its linearisation.
 
     With r = C t - b, B = I - r r' / |r|^2 and J = C'BC / |r| + penalty (I - t t' / |t|^2) / |t| on
@@ -149,10 +151,10 @@ def _shrunken(
     across = C - np.outer(r, r @ C)
     J = C.T @ across / length + penalty / size * (np.eye(len(t)) - np.outer(t, t))
     held = w <= 0
-    by_label = freed_inverse(J, ~held)
+    by_label = constrained_inverse(J, ~held)
     inverse = by_label @ across.T / length
     # a class set free from its bound would go where C t = b, as far as bbse takes it
-    alone = freed_inverse(C.T @ C, ~held)
+    alone = constrained_inverse(C.T @ C, ~held)
     inverse[held], by_label[held] = alone[held] @ C.T, 0.0
     beyond = np.where(held, np.maximum(C.T @ r, 0.0) * length * np.diag(alone), 0.0)
     influence = LinearInfluence(
@@ -161,7 +163,7 @@ def _shrunken(
     note = (
         "rlls: its penalty draws the weights towards 1; the standard errors do not cover this bias"
     )
-    return Solution(
+    return WeightFit(
         w,
         moments.prior,
         influence,

@@ -14,8 +14,13 @@ from calshift._core.frozen import Frozen
 from calshift._core.linalg import RELATIVE_ZERO
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
-from calshift.weights.influence import Solution
-from calshift.weights.moment_matching import Moments, matched, matched_prior, moments_of
+from calshift.weights.influence import WeightFit
+from calshift.weights.moment_matching import (
+    Moments,
+    linear_moments,
+    solve_matched_prior,
+    solve_moment_matching,
+)
 
 LEAST_WEIGHT = 0.1  # in elsa's features, whose moments a smaller one would rule alone
 MOST_ROUNDS = 30
@@ -39,7 +44,7 @@ class Efficient(Frozen):
         return np.asarray(np.divide(p, noise, out=np.zeros(p.shape), where=noise > 0))
 
 
-def elsa(source: Engine, target: Engine, class_counts: np.ndarray) -> Solution:
+def elsa(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     """Efficient label shift adaptation: moments whose features are weighted by their own noise.
 
     The noise depends on the weights, so that they are found in rounds, from those of bbse-soft,
@@ -47,12 +52,12 @@ def elsa(source: Engine, target: Engine, class_counts: np.ndarray) -> Solution:
     """
     n, m = class_counts.sum(), target.total(lambda batch: batch.size)
     features = Efficient(class_counts > 0, None, float(n / (n + m)))
-    moments = moments_of(features, source, target, class_counts)
-    w, step, last = matched_prior(moments, _sizes(moments)) / moments.prior, 1.0, np.inf
+    moments = linear_moments(features, source, target, class_counts)
+    w, step, last = solve_matched_prior(moments, _sizes(moments)) / moments.prior, 1.0, np.inf
     for rounds in range(1, MOST_ROUNDS + 1):
         features = replace(features, weights=np.maximum(w, LEAST_WEIGHT))
-        moments = moments_of(features, source, target, class_counts)
-        change = matched_prior(moments, _sizes(moments)) / moments.prior - w
+        moments = linear_moments(features, source, target, class_counts)
+        change = solve_matched_prior(moments, _sizes(moments)) / moments.prior - w
         size = float(np.abs(change).max())
         settled = bool(size < TOLERANCE * max(1.0, w.max()))
         if settled or rounds == MOST_ROUNDS:
@@ -60,7 +65,7 @@ def elsa(source: Engine, target: Engine, class_counts: np.ndarray) -> Solution:
         if size > 0.9 * last:
             step = max(step / 2, 1 / 16)
         w, last = w + step * change, size
-    found = matched(features, moments, target, features.seen, _sizes(moments))
+    found = solve_moment_matching(features, moments, target, features.seen, _sizes(moments))
     return replace(found, iterations=rounds, converged=settled)
 
 
@@ -86,12 +91,12 @@ class Landmarks(Frozen):
         return np.asarray(near @ self.root)
 
 
-def kmm(source: Engine, target: Engine, class_counts: np.ndarray) -> Solution:
+def kmm(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     """Kernel mean matching of the class-conditional means, through landmarks."""
     L = max(LEAST_LANDMARKS, 2 * int(np.count_nonzero(class_counts)))
-    features = _landmarks(source.total(lambda batch: Lot.of(batch, L)).points)
-    moments = moments_of(features, source, target, class_counts)
-    return matched(features, moments, target, class_counts > 0)
+    features = _landmarks(source.total(lambda batch: KernelBatch.of(batch, L)).points)
+    moments = linear_moments(features, source, target, class_counts)
+    return solve_moment_matching(features, moments, target, class_counts > 0)
 
 
 def _landmarks(points: np.ndarray) -> Landmarks:
@@ -112,7 +117,7 @@ def _distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Lot:
+class KernelBatch:
     """A random sample of different rows that adds up: those with the smallest hashes.
 
     The hash does not depend on the order of the classes, so that rows which hold the same values in
@@ -124,23 +129,23 @@ class Lot:
     points: np.ndarray
 
     @staticmethod
-    def of(batch: Predictions, size: int) -> Lot:
+    def of(batch: Predictions, size: int) -> KernelBatch:
         p = np.ascontiguousarray(batch.matrix, dtype=float) + 0.0  # no negative zeros
         hashes = _mixed(_mixed(p.view(np.uint64)).sum(axis=1))
-        return Lot._drawn(size, hashes, np.sqrt(p))
+        return KernelBatch._drawn(size, hashes, np.sqrt(p))
 
     @staticmethod
-    def _drawn(size: int, hashes: np.ndarray, points: np.ndarray) -> Lot:
+    def _drawn(size: int, hashes: np.ndarray, points: np.ndarray) -> KernelBatch:
         last = np.unique(hashes)[:size][-1]
         among = hashes <= last
         points, first = np.unique(points[among], axis=0, return_index=True)
-        return Lot(size, hashes[among][first], points)
+        return KernelBatch(size, hashes[among][first], points)
 
-    def __add__(self, other: Any) -> Lot:
-        if not isinstance(other, Lot):
+    def __add__(self, other: Any) -> KernelBatch:
+        if not isinstance(other, KernelBatch):
             return self if isinstance(other, int) and other == 0 else NotImplemented
         hashes = np.concatenate([self.hashes, other.hashes])
-        return Lot._drawn(self.size, hashes, np.concatenate([self.points, other.points]))
+        return KernelBatch._drawn(self.size, hashes, np.concatenate([self.points, other.points]))
 
     __radd__ = __add__
 

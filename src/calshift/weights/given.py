@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from calshift._core.convert import to_numpy
-from calshift._core.text import lacking, names
+from calshift._core.text import class_names, unseen_classes_warnings
 from calshift.errors import InvalidInput
 from calshift.results import ClassWeights
-from calshift.weights.influence import Counted
+from calshift.weights.influence import LabelCountInfluence
 
 OTHER_ROWS = "the weights were estimated on other rows: no interval knows how uncertain they are"
 TOLERATED_MASS = 0.05  # by which sum pi w may miss 1 without a word
 
 
-def given_weights(
+def make_given_weights(
     weights: Any,
     source_counts: np.ndarray,
     predicted: np.ndarray | None = None,
@@ -92,10 +92,10 @@ def weights_from_counts(source_counts: np.ndarray, target_counts: np.ndarray) ->
     if unseen.any():
         share = prior_target[unseen].sum()
         notes = (
-            f"the source lacks {names(np.flatnonzero(unseen))}, which {_verb(unseen)} "
+            f"the source lacks {class_names(np.flatnonzero(unseen))}, which {_verb(unseen)} "
             f"{share:.1%} of the target: calibration there is unknown",
         )
-    influence = Counted(values, prior_source, prior_target, float(m))
+    influence = LabelCountInfluence(values, prior_source, prior_target, float(m))
     covariance = (np.diag(prior_target) - np.outer(prior_target, prior_target)) / m
     return ClassWeights(
         values, prior_source, prior_target, float(n), "labels", notes,
@@ -105,7 +105,7 @@ def weights_from_counts(source_counts: np.ndarray, target_counts: np.ndarray) ->
     )  # fmt: skip
 
 
-def _values_error(influence: Counted, n: float) -> np.ndarray:
+def _values_error(influence: LabelCountInfluence, n: float) -> np.ndarray:
     """Standard errors of q / pi: w^2 (1 - pi) / (pi n) + q (1 - q) / (pi^2 m)."""
     error, seen = np.zeros(len(influence.prior)), influence.seen
     w, pi = influence.weights[seen], influence.prior[seen]
@@ -144,7 +144,7 @@ def _notes(
     predicted: np.ndarray | None,
     classes: tuple[Any, ...] | None,
 ) -> tuple[str, ...]:
-    notes = [*lacking(seen, predicted, classes)]
+    notes = [*unseen_classes_warnings(seen, predicted, classes)]
     # without the unseen classes' share the sum may well fall short
     if mass - 1 > TOLERATED_MASS or (seen.all() and 1 - mass > TOLERATED_MASS):
         notes.append(

@@ -46,7 +46,7 @@ class WeightInfluence(Influence, Protocol):
 
 
 @dataclass(frozen=True)
-class Solution:
+class WeightFit:
     """What a method finds, over the S classes that the source shows.
 
     Attributes
@@ -76,7 +76,7 @@ class Solution:
     source: Engine | None = None
 
 
-Method = Callable[[Engine, Engine, np.ndarray], Solution]  # source, target, class counts
+Method = Callable[[Engine, Engine, np.ndarray], WeightFit]  # source, target, class counts
 
 
 def label_influence(batch: Predictions, seen: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ def label_influence(batch: Predictions, seen: np.ndarray, prior: np.ndarray) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class Damped(Frozen):
+class ShrunkInfluence(Frozen):
     """An influence function, less of it where the estimate is surer than first order says."""
 
     inner: Influence
@@ -121,7 +121,7 @@ class Damped(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Counted(Frozen):
+class LabelCountInfluence(Frozen):
     """Of weights w = q / pi from labels on both sides; those of the target are a third sample.
 
     phi_i = -w (1_{y_i} - pi) / pi on the source; `outside` has the target's labels, class by class.
@@ -164,7 +164,7 @@ class Counted(Frozen):
 
 
 def covariances(
-    solution: Solution, source: Engine, sizes: tuple[float, float]
+    solution: WeightFit, source: Engine, sizes: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Covariance of q = base * weights / sum, standard errors of the weights, and certainty.
 
@@ -202,7 +202,7 @@ def _certainty(error: np.ndarray, beyond: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Weighting:
+class ScaledWeights:
     """Class weights as the fits use them (largest 1), and how each row moved them."""
 
     values: np.ndarray  # (K,), 0 for classes that are left out
@@ -214,27 +214,27 @@ class Weighting:
     @staticmethod
     def of(
         class_weights: np.ndarray, influence: WeightInfluence | None, sizes: tuple[float, float]
-    ) -> Weighting:
+    ) -> ScaledWeights:
         """From weights with NaN for classes that are left out."""
         seen = ~np.isnan(class_weights)
         values = np.where(seen, class_weights, 0.0)
         scale = float(values.max())
-        return Weighting(values / scale, seen, scale, influence, sizes)
+        return ScaledWeights(values / scale, seen, scale, influence, sizes)
 
-    def source_moves(self, batch: Predictions) -> np.ndarray:
+    def source_influence(self, batch: Predictions) -> np.ndarray:
         """(rows, S) by how much each source row moved the weights; (rows, 0) if they are given."""
         if self.influence is None:
             return np.zeros((len(batch), 0))
         return np.asarray(self.influence.source(batch) / (self.scale * self.sizes[0]))
 
     @property
-    def outside_moves(self) -> np.ndarray:
+    def outside_influence(self) -> np.ndarray:
         """(rows, S) by how much observations of neither sample moved them; (0, 0) if given."""
         if self.influence is None:
             return np.zeros((0, 0))
         return np.asarray(self.influence.outside / self.scale)
 
-    def target_moves(self, batch: Predictions) -> np.ndarray:
+    def target_influence(self, batch: Predictions) -> np.ndarray:
         """(rows, S) by how much each target row moved the weights; (rows, 0) if they are given."""
         if self.influence is None:
             return np.zeros((len(batch), 0))

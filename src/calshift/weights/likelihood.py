@@ -11,12 +11,12 @@ import numpy as np
 
 from calshift._core.addable import Sums
 from calshift._core.frozen import Frozen
-from calshift._core.linalg import freed_inverse
+from calshift._core.linalg import constrained_inverse
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 from calshift.scaling import KINDS, Scaling, Uncalibrated, fit_scaling
-from calshift.weights.influence import Solution, label_influence
-from calshift.weights.mixture import Mixture, maximised, most_evident
+from calshift.weights.influence import WeightFit, label_influence
+from calshift.weights.mixture import MixtureFit, maximize_mixture, select_prior_strength
 
 LEAST_SLOPE = 0.05  # of a calibrator, below which predictions say nothing
 LEAST_FIT = 0.01  # by which a row's log-likelihood must beat that of the class shares
@@ -31,7 +31,7 @@ def em(
     *,
     calibrator: str | None = None,
     prior: bool = False,
-) -> Solution:
+) -> WeightFit:
     """Maximum likelihood: the q that maximises mean_j log sum_y p_jy q_y / pi_y.
 
     pi is the mean prediction of the source. With a calibrator both samples are calibrated first.
@@ -42,7 +42,11 @@ def em(
     calibrate = fit_scaling(calibrator, source, class_counts) if calibrator else Uncalibrated(seen)
     mean = source.total(lambda batch: batch.frequency @ calibrate(batch)) / class_counts.sum()
     after = target.mapped(calibrate)
-    mixture = most_evident(after, mean) if prior else maximised(after, mean, np.zeros(len(mean)))
+    mixture = (
+        select_prior_strength(after, mean)
+        if prior
+        else maximize_mixture(after, mean, np.zeros(len(mean)))
+    )
     return _solution(source, target, class_counts, calibrate, mean, mixture)
 
 
@@ -115,8 +119,8 @@ def _solution(
     class_counts: np.ndarray,
     calibrate: Scaling | Uncalibrated,
     mean: np.ndarray,
-    mixture: Mixture,
-) -> Solution:
+    mixture: MixtureFit,
+) -> WeightFit:
     """Weights q / pi, relative to the class shares if the calibrator has biases.
 
     Biases make the mean prediction follow the class shares up to their prior; without them it is
@@ -128,25 +132,25 @@ def _solution(
     biased = isinstance(calibrate, Scaling) and KINDS[calibrate.kind][1]
     base = prior if biased else mean
     weights = v * mixture.mean / base  # q = v zbar, the mean posterior probability
-    G = freed_inverse(A, v > 0)
+    G = constrained_inverse(A, v > 0)
     answer = (np.diag(mixture.mean) - v[:, None] * mixture.square) @ G
     by_mean = answer / base[:, None]
     by_target = (mixture.share * answer + np.diag(v)) / base[:, None]
-    moved, moved_mean, slope_mean = _by_parameters(source, target, n, calibrate, mixture)
+    moved, influence_of_mean, slope_mean = _by_parameters(source, target, n, calibrate, mixture)
     slopes = len(slope_mean)
-    by_parameter = by_target @ moved - by_mean @ moved_mean
+    by_parameter = by_target @ moved - by_mean @ influence_of_mean
     by_probability, by_label = -by_mean, np.zeros_like(G)
     if biased:
         by_label = by_parameter[:, slopes:] - np.diag(weights / prior)
         by_probability = by_probability - by_parameter[:, slopes:]
     else:
-        by_parameter -= (weights / mean)[:, None] * moved_mean
+        by_parameter -= (weights / mean)[:, None] * influence_of_mean
         by_probability = by_probability - np.diag(weights / mean)
     influence = LikelihoodInfluence(
         calibrate, seen, v, mixture.mean, by_target, by_probability, by_parameter[:, :slopes],
-        by_label, mean, slope_mean, prior, None if biased else moved_mean,
+        by_label, mean, slope_mean, prior, None if biased else influence_of_mean,
     )  # fmt: skip
-    return Solution(
+    return WeightFit(
         weights,
         base,
         influence,
@@ -165,7 +169,7 @@ def _by_parameters(
     target: Engine,
     n: float,
     calibrate: Scaling | Uncalibrated,
-    mixture: Mixture,
+    mixture: MixtureFit,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How zbar and the mean prediction move with a row's calibrator gradient, and its mean.
 
@@ -228,7 +232,7 @@ def _source_response(source: Engine, calibrate: Scaling) -> np.ndarray:
     return np.asarray(source.total(calibrate.response))
 
 
-def _target_response(target: Engine, calibrate: Scaling, mixture: Mixture) -> np.ndarray:
+def _target_response(target: Engine, calibrate: Scaling, mixture: MixtureFit) -> np.ndarray:
     """(S, d) mean_j of dz_j / d eta."""
     v = mixture.ratio
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calshift._core.addable import Sums
-from calshift._core.linalg import non_negative
+from calshift._core.linalg import nonnegative_least_squares
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 
@@ -27,7 +27,7 @@ LEAST_MIXED = 1e-140  # of a row, so that squares of z stay finite where a step 
 
 
 @dataclass(frozen=True)
-class Mixture:
+class MixtureFit:
     """Where the likelihood is largest, with z_j = p_j / (p_j . v).
 
     Attributes
@@ -47,9 +47,9 @@ class Mixture:
     iterations: int
 
 
-def maximised(
+def maximize_mixture(
     engine: Engine, prior: np.ndarray, pseudo: np.ndarray, start: np.ndarray | None = None
-) -> Mixture:
+) -> MixtureFit:
     """The v >= 0 that maximises sum_j log p_j . v + pseudo . log v, with prior . v = 1.
 
     EM steps where classes are many, since they cost little, then Newton's method, a pass over the
@@ -75,7 +75,7 @@ def maximised(
     if settled and not pseudo.any():
         v = np.where(z < (1 - DOMINATED) * prior, 0.0, v)
     rows = here.rows
-    return Mixture(
+    return MixtureFit(
         v, here.total / rows, here.square / rows, here.curvature(pseudo), rows / here.size,
         settled, first + step,
     )  # fmt: skip
@@ -146,14 +146,14 @@ def _after_em(engine: Engine, prior: np.ndarray, pseudo: np.ndarray, steps: int)
     return v
 
 
-def most_evident(engine: Engine, prior: np.ndarray) -> Mixture:
+def select_prior_strength(engine: Engine, prior: np.ndarray) -> MixtureFit:
     """With a Dirichlet prior around ``prior`` on q, of the strength of largest evidence.
 
     The evidence integrates q out of the likelihood, by Laplace's method on log q.
     """
     v, best, most = np.ones(len(prior)), None, -np.inf
     for strength in STRENGTHS * len(prior):
-        mixture = maximised(engine, prior, strength * prior, v)
+        mixture = maximize_mixture(engine, prior, strength * prior, v)
         v, evidence = mixture.ratio, _evidence(engine, mixture, prior, strength)
         if evidence > most:
             best, most = mixture, evidence
@@ -161,7 +161,7 @@ def most_evident(engine: Engine, prior: np.ndarray) -> Mixture:
     return best
 
 
-def _evidence(engine: Engine, mixture: Mixture, prior: np.ndarray, strength: float) -> float:
+def _evidence(engine: Engine, mixture: MixtureFit, prior: np.ndarray, strength: float) -> float:
     """log of the integral of prod_j (p_j . v) times the Dirichlet density, up to a constant.
 
     The second derivative by log q is  alpha - (m + s) q q' + m v v' square  on sum log q = 0.
@@ -202,7 +202,7 @@ def _newton_point(
     if free.min() >= 0:
         return np.asarray(free)
     R = np.linalg.cholesky(A).T
-    return non_negative(R, np.linalg.solve(R.T, A @ v + z - prior))
+    return nonnegative_least_squares(R, np.linalg.solve(R.T, A @ v + z - prior))
 
 
 def _farthest_up(

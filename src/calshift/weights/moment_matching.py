@@ -12,10 +12,10 @@ import numpy as np
 
 from calshift._core.addable import Sums
 from calshift._core.frozen import Frozen
-from calshift._core.linalg import RELATIVE_ZERO, freed_inverse, non_negative
+from calshift._core.linalg import RELATIVE_ZERO, constrained_inverse, nonnegative_least_squares
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
-from calshift.weights.influence import Solution, label_influence
+from calshift.weights.influence import WeightFit, label_influence
 
 TIE = 1e-7  # weight of the pull to the centre among solutions that are equally good
 
@@ -40,7 +40,7 @@ class Moments:
     prior: np.ndarray
 
 
-def moments_of(
+def linear_moments(
     features: Features, source: Engine, target: Engine, class_counts: np.ndarray
 ) -> Moments:
     """One pass over each sample."""
@@ -68,7 +68,7 @@ def moments_of(
     return Moments(confusion / n, mean / m, size, prior)
 
 
-def scatter_of(features: Features, target: Engine, mean: np.ndarray) -> np.ndarray:
+def scatter_matrix(features: Features, target: Engine, mean: np.ndarray) -> np.ndarray:
     """(L, L) covariance of the features of the target."""
 
     def kernel(batch: Predictions) -> Sums:
@@ -88,12 +88,14 @@ def simplex_least_squares(columns: np.ndarray, mean: np.ndarray, centre: np.ndar
     size = np.abs(columns).max() or 1.0
     columns, mean = columns / size, mean / size
     ones = np.ones((1, columns.shape[1]))
-    v = non_negative(np.vstack([columns - mean[:, None], ones]), np.append(0 * mean, 1.0))
+    v = nonnegative_least_squares(
+        np.vstack([columns - mean[:, None], ones]), np.append(0 * mean, 1.0)
+    )
     q = v / v.sum()
     if np.linalg.matrix_rank(np.vstack([columns, ones]), RELATIVE_ZERO) == len(q):
         return np.asarray(q)
     among = np.vstack([columns, ones, TIE * np.eye(len(q))])
-    v = non_negative(among, np.concatenate([columns @ q, [1.0], TIE * centre]))
+    v = nonnegative_least_squares(among, np.concatenate([columns @ q, [1.0], TIE * centre]))
     return np.asarray(v / v.sum())
 
 
@@ -146,32 +148,32 @@ class LinearInfluence(Frozen):
         return label_influence(batch, self.seen, self.prior)
 
 
-def matched_prior(moments: Moments, scale: np.ndarray | float = 1.0) -> np.ndarray:
+def solve_matched_prior(moments: Moments, scale: np.ndarray | float = 1.0) -> np.ndarray:
     """The target prior q = pi w, q >= 0 with sum 1, that matches the means best, by scale."""
     columns = (moments.confusion / moments.prior).T / scale
     return simplex_least_squares(columns.T, moments.target / scale, moments.prior)
 
 
-def matched(
+def solve_moment_matching(
     features: Features,
     moments: Moments,
     target: Engine,
     seen: np.ndarray,
     scale: np.ndarray | float = 1.0,
-) -> Solution:
+) -> WeightFit:
     """The weights w >= 0 with sum_y pi_y w_y = 1 that match the means best, with their influence.
 
     On the classes that are not held at 0, with N = C'C,  [N pi; pi' 0]^-1 = [G s; s' .]  and
     Q = G C'; rows of C and mu divided by scale.
     """
     C, pi = moments.confusion, moments.prior
-    q = matched_prior(moments, scale)
+    q = solve_matched_prior(moments, scale)
     S, held = len(pi), q == 0
     columns = (C / pi).T / scale
     bordered = np.ones((S + 1, S + 1))
     bordered[:S, :S] = columns @ columns.T
     bordered[S, S] = 0
-    answer = freed_inverse(bordered, np.append(~held, True))[:S]
+    answer = constrained_inverse(bordered, np.append(~held, True))[:S]
     slope = columns @ (moments.target / scale - q @ columns)
     beyond = np.where(held, np.diag(answer) * (slope[~held].mean() - slope), 0.0) / pi
     answer = answer / pi[:, None]
@@ -179,6 +181,6 @@ def matched(
     influence = LinearInfluence(
         features, seen, q / pi, pi, C, moments.target, inverse, answer[:, S]
     )
-    scatter = scatter_of(features, target, moments.target)
+    scatter = scatter_matrix(features, target, moments.target)
     spread = inverse @ scatter @ inverse.T
-    return Solution(q / pi, pi, influence, spread, C, held, np.maximum(beyond, 0.0))
+    return WeightFit(q / pi, pi, influence, spread, C, held, np.maximum(beyond, 0.0))

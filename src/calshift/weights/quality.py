@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from calshift._core.text import lacking, names, worth
+from calshift._core.text import class_names, small_ess_warning, unseen_classes_warnings
 from calshift.engines.base import Engine
 from calshift.results import ClassWeights
-from calshift.weights.influence import Damped, Solution, covariances
+from calshift.weights.influence import ShrunkInfluence, WeightFit, covariances
 
 FEW_ROWS = 20  # source rows of a class, below which its weight is not trusted
 NEARLY_SINGULAR = 1e4  # condition number
@@ -21,8 +21,8 @@ CUT_OFF = 0.5**0.5  # root mean square error of a normal estimate of 0 that is c
 LOADING = 0.1  # share of a class in a direction that the predictions do not show
 
 
-def assessed(
-    solution: Solution,
+def diagnose_weights(
+    solution: WeightFit,
     method: str,
     source: Engine,
     sizes: tuple[float, float],
@@ -60,7 +60,7 @@ def assessed(
         condition_number=condition,
         smallest_singular_value=least,
         reasons=_reasons(class_counts, **doubts),
-        influence=Damped(
+        influence=ShrunkInfluence(
             solution.influence,
             certain * shrink * np.where(solution.held, CUT_OFF, 1.0),
             solution.target_covariance,
@@ -69,7 +69,7 @@ def assessed(
         predicted=predicted,
     )
     notes = (
-        *lacking(seen, predicted, classes),
+        *unseen_classes_warnings(seen, predicted, classes),
         *_shaky(weights, blur, error.sum()),
         *solution.notes,
         *_rare(doubts["few"], doubts["unknown"], np.flatnonzero(seen), classes),
@@ -151,10 +151,10 @@ def _rare(
     few: np.ndarray, unknown: np.ndarray, seen: np.ndarray, classes: tuple[Any, ...] | None
 ) -> Iterator[str]:
     if unknown.any():
-        yield f"{names(seen[unknown], classes)} may have almost any share of the target"
+        yield f"{class_names(seen[unknown], classes)} may have almost any share of the target"
     if few.any():
         verb = "has" if few.sum() == 1 else "have"
-        rare = names(seen[few], classes)
+        rare = class_names(seen[few], classes)
         yield f"{rare} {verb} fewer than {FEW_ROWS} source rows: weights not trusted"
 
 
@@ -162,7 +162,7 @@ def _small(ess: float, m: float) -> Iterator[str]:
     if m < FEW_ROWS:
         yield f"the target has {m:g} rows, too few to tell its mix"
     if ess < FEW_ROWS:
-        yield worth(ess)
+        yield small_ess_warning(ess)
 
 
 def _reasons(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from calshift._core.linalg import non_negative
+from calshift._core.linalg import nonnegative_least_squares
 
 MOST_ROUNDS = 30  # of classes that change between free and bound
 LEAST_RIDGE = 1e-12  # of the trace of C'C: below it rounding rules
@@ -81,7 +81,7 @@ def _one_by_one(C: np.ndarray, b: np.ndarray, penalty: float) -> np.ndarray:
     def bounded(log_ridge: float) -> np.ndarray:
         root = np.exp(log_ridge / 2)
         wanted = np.append(b + C.sum(axis=1), np.full(S, root))
-        return non_negative(np.vstack([C, root * np.eye(S)]), wanted) - 1
+        return nonnegative_least_squares(np.vstack([C, root * np.eye(S)]), wanted) - 1
 
     def excess(log_ridge: float) -> tuple[float, float]:
         t = bounded(log_ridge)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from calshift.cli.options import asked_columns, column_options, debug_option
+from calshift.cli.options import column_options, column_spec, debug_option
 from calshift.cli.outputs import check_outputs, check_same_ending, put_bytes, say
 from calshift.cli.samples import read_target
 from calshift.errors import InvalidInput
@@ -33,7 +33,7 @@ def apply(recalibrator: str, target: str, **options: Any) -> int:
     check_same_ending(options["output"], target)
     loaded = _loaded(Path(recalibrator))
     names = None if loaded.classes_ is None else tuple(map(str, loaded.classes_))
-    sample, file = read_target(target, asked_columns({"label": None, **options}), names)
+    sample, file = read_target(target, column_spec({"label": None, **options}), names)
     put_bytes(options["output"], file.rewritten(loaded.transform(sample).p))
     say(f"{len(sample):,} rows mended by {loaded!r}", options["output"] == "-")
     return 0

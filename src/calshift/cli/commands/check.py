@@ -8,20 +8,20 @@ import click
 
 from calshift.api import target_calibration_error
 from calshift.cli.options import (
-    asked_columns,
-    asked_gate,
+    column_spec,
     command_line,
     debug_option,
     engine_options,
     estimate_arguments,
     estimate_options,
     file_options,
+    gate_option,
     gate_options,
     inputs,
 )
 from calshift.cli.outputs import FACES, check_outputs, deliver, output_options, quietly
 from calshift.cli.progress import pass_bar, progress_bar
-from calshift.cli.samples import kept_until_written, open_samples
+from calshift.cli.samples import keep_checkpoint_until_written, open_samples
 from calshift.report import summary
 
 
@@ -39,9 +39,9 @@ def check(source: str, target: str, **options: Any) -> int:
     too. Classes are matched by name.
     """
     check_outputs(options, (*FACES, "checkpoint"), (source, target))
-    gate = asked_gate(options)
-    with kept_until_written(options["checkpoint"]) as checkpoint:
-        samples = open_samples(source, target, asked_columns(options), options)
+    gate = gate_option(options)
+    with keep_checkpoint_until_written(options["checkpoint"]) as checkpoint:
+        samples = open_samples(source, target, column_spec(options), options)
         asked = estimate_arguments(options, samples)
         bar = pass_bar() if samples.in_passes else progress_bar("bootstrap")
         with quietly(), bar as told:

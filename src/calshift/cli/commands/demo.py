@@ -11,7 +11,7 @@ from calshift.api import calibration_error, target_calibration_error
 from calshift.cli.options import command_line, debug_option
 from calshift.cli.outputs import check_outputs, deliver, quietly, say
 from calshift.recalibration.recalibrate import recalibrate
-from calshift.report import check_writable, summary, write_whole
+from calshift.report import check_writable, summary, write_atomically
 from calshift.report.verdict import Gate
 
 INTRODUCTION = """\
@@ -57,7 +57,7 @@ def demo(report: str, files: str | None) -> int:
         f"And with them: {known.root:.4f}."
     )
     for place, sample in zip(places.values(), (source, target.unlabelled()), strict=False):
-        write_whole(place, data.as_csv(sample))
+        write_atomically(place, data.as_csv(sample))
     if places:
         pair = " ".join(places.values())
         say(f"Now try: calshift check {pair}")

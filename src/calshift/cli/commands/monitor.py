@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from calshift.cli.options import (
-    asked_columns,
-    asked_gate,
+    column_spec,
     command_line,
     debug_option,
     estimate_arguments,
     estimate_options,
     file_options,
+    gate_option,
     gate_options,
     inputs,
 )
@@ -60,8 +60,8 @@ def monitor(source: str, target: str, **options: Any) -> int:
     check_outputs(options, ("json", "plot"), (source, target))
     if options["plot"] is not None:
         check_drawable(options["plot"])
-    gate = asked_gate(options)
-    opened, times = open_windows(source, target, asked_columns(options, options["time"]))
+    gate = gate_option(options)
+    opened, times = open_windows(source, target, column_spec(options, options["time"]))
     asked = estimate_arguments(options, opened)
     with quietly(), progress_bar("windows") as told:
         found = monitored(

@@ -10,11 +10,11 @@ import click
 
 from calshift._core.text import printable
 from calshift.cli.options import (
-    asked_columns,
-    asked_gate,
+    column_spec,
     command_line,
     debug_option,
     file_options,
+    gate_option,
     gate_options,
     inputs,
     no_check_option,
@@ -73,9 +73,9 @@ def recalibrate(source: str, target: str, **options: Any) -> int:
     """
     check_outputs(options, ("output", "save", "json"), (source, target))
     check_same_ending(options["output"], target)
-    gate = asked_gate(options)
+    gate = gate_option(options)
     check_file(Path(target))  # it is one file that is written again
-    pair = read_pair(source, target, asked_columns(options))
+    pair = read_pair(source, target, column_spec(options))
     weights = options["weights"]
     if weights is not None:
         weights = read_weights(weights, pair.source.classes, pair.source.n_classes)

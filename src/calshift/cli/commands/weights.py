@@ -10,7 +10,7 @@ import click
 from calshift._core.text import printable
 from calshift.api import label_shift_weights
 from calshift.cli.options import (
-    asked_columns,
+    column_spec,
     debug_option,
     engine_options,
     file_options,
@@ -18,8 +18,8 @@ from calshift.cli.options import (
 )
 from calshift.cli.outputs import check_outputs, put, quietly, say
 from calshift.cli.progress import pass_bar
-from calshift.cli.samples import kept_until_written, open_samples
-from calshift.diagnostics.warnings import objections
+from calshift.cli.samples import keep_checkpoint_until_written, open_samples
+from calshift.diagnostics.warnings import collect_warnings
 from calshift.report import as_json, weights_dict
 from calshift.weights import DEFAULT, METHODS
 
@@ -41,14 +41,14 @@ def weights(source: str, target: str, **options: Any) -> int:
     `calshift check` tests it.
     """
     check_outputs(options, ("json", "checkpoint"), (source, target))
-    with kept_until_written(options["checkpoint"]) as checkpoint:
-        samples = open_samples(source, target, asked_columns(options), options)
+    with keep_checkpoint_until_written(options["checkpoint"]) as checkpoint:
+        samples = open_samples(source, target, column_spec(options), options)
         with quietly(), pass_bar() as told:
             found = label_shift_weights(
                 samples.source, None, samples.target, method=options["method"], progress=told,
                 checkpoint=checkpoint,
             )  # fmt: skip
-        doubts, trusted = objections(found, None, (0.0, 0.0), 0, n_target=samples.target_size)
+        doubts, trusted = collect_warnings(found, None, (0.0, 0.0), 0, n_target=samples.target_size)
         if options["json"] is not None:
             put(options["json"], as_json(weights_dict(found, options["level"], trusted)))
     aside = options["json"] == "-"

@@ -11,11 +11,18 @@ from typing import Any
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift.engines.base import Engine, Kernel, Mapped, kernel_name
+from calshift.engines.base import Engine, MappedEngine, Summand, kernel_name
 from calshift.engines.checkpoint import Journal
-from calshift.engines.sample_summary import Facts, counted
+from calshift.engines.sample_summary import SampleSummary, summary_terms
 from calshift.engines.spark.errors import plainly
-from calshift.engines.spark.partition import SCHEMA, Joined, Part, Reading, Summed, added
+from calshift.engines.spark.partition import (
+    SCHEMA,
+    MergeGroups,
+    PartitionSum,
+    Reading,
+    SumPartition,
+    added,
+)
 from calshift.errors import InvalidInput, NoRows
 
 Progress = Callable[[int, int], Any]
@@ -30,7 +37,7 @@ class Spark:
     order of the partitions, whichever is finished first.
     """
 
-    kept = None
+    in_memory = None
 
     def __init__(
         self, frame: Any, reading: Reading, journal: Journal | None = None, name: str = ""
@@ -48,10 +55,10 @@ class Spark:
         return self.reading.classes
 
     @property
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """By which the same rows are recognised: how they are read, and from which files."""
         with plainly(self.reading.table):
-            return f"{self.reading.mark} {sorted(self.frame.inputFiles())}"
+            return f"{self.reading.fingerprint} {sorted(self.frame.inputFiles())}"
 
     @property
     def parts(self) -> int:
@@ -59,43 +66,43 @@ class Spark:
         return int(self.first[2]) if self.first else 0
 
     @cached_property
-    def facts(self) -> Facts:
+    def summary(self) -> SampleSummary:
         """Sizes, class counts, names: the first pass."""
         if self.first:
-            self.journal.end(self.first, self._what(counted))
+            self.journal.end(self.first, self._what(summary_terms))
         else:
-            self.first.extend(self._pass(counted))
+            self.first.extend(self._pass(summary_terms))
         if not self.first[1]:
             msg = f"{self.reading.table} has columns but no row"
             raise NoRows(msg)
-        facts = Facts(self.classes, **self.first[0])
-        if self.classes is not None and len(self.classes) != facts.n_classes:
+        summary = SampleSummary(self.classes, **self.first[0])
+        if self.classes is not None and len(self.classes) != summary.n_classes:
             msg = (
-                f"{self.reading.table} has {facts.n_classes} classes, and names were given for "
+                f"{self.reading.table} has {summary.n_classes} classes, and names were given for "
                 f"{len(self.classes)}"
             )
             raise InvalidInput(msg)
-        return facts
+        return summary
 
     def running(self, journal: Journal, progress: Progress | None, name: str) -> Spark:
         """The same rows in a run that keeps its passes in a journal; one of its own stays."""
-        kept = self.journal if journal.path is None else journal
-        other = Spark(self.frame, self.reading, kept, name)
+        in_memory = self.journal if journal.path is None else journal
+        other = Spark(self.frame, self.reading, in_memory, name)
         other.progress, other.first = progress, self.first
         return other
 
-    def total(self, kernel: Kernel) -> Any:
+    def total(self, kernel: Summand) -> Any:
         """kernel(batch) summed over the table; the empty sum is 0."""
         return self._pass(kernel)[0]
 
     def mapped(self, function: Callable[[Predictions], np.ndarray]) -> Engine:
         """The same rows with probabilities function(batch), worked out in every pass."""
-        return Mapped(self, function)
+        return MappedEngine(self, function)
 
-    def _what(self, kernel: Kernel) -> str:
+    def _what(self, kernel: Summand) -> str:
         return f"{self.name} {kernel_name(kernel)}"
 
-    def _pass(self, kernel: Kernel) -> list[Any]:
+    def _pass(self, kernel: Summand) -> list[Any]:
         """Sum, rows and partitions, noted in the journal."""
         what = self._what(kernel)
         finished, _, found = self.journal.begin(what)
@@ -108,25 +115,25 @@ class Spark:
             self.progress(found[1], found[1])
         return list(found)
 
-    def _added(self, kernel: Kernel) -> list[Any]:
+    def _added(self, kernel: Summand) -> list[Any]:
         with plainly(self.reading.table):
-            parts = [Part(*row) for row in self._sums(kernel).collect()]
+            parts = [PartitionSum(*row) for row in self._sums(kernel).collect()]
         total, rows, _ = added(parts, self.reading.table)
         return [total, rows, self.parts or len(parts)]
 
-    def _sums(self, kernel: Kernel) -> Any:
+    def _sums(self, kernel: Summand) -> Any:
         """A table of sums: one a partition, or one a group of them where they are many.
 
         The first pass, whose sums are small, counts the partitions.
         """
-        sums = _mapped(self.frame, Summed(kernel, self.reading))
+        sums = _mapped(self.frame, SumPartition(kernel, self.reading))
         if self.parts <= MOST_PARTS:
             return sums
         from pyspark.sql.functions import expr
 
         size = isqrt(self.parts)
         groups = sums.repartition(ceil(self.parts / size), expr(f"part div {size}"))
-        return _mapped(groups, Joined(size, self.reading.table))
+        return _mapped(groups, MergeGroups(size, self.reading.table))
 
     def _check_rows(self, rows: int) -> None:
         if self.first and rows != self.first[1]:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from calshift._core.predictions import Predictions
-from calshift.engines.base import Kernel
+from calshift.engines.base import Summand
 from calshift.errors import InvalidInput
 
 BATCH_BYTES = 2**23  # of columns that a kernel sees at once; the cluster's batches are smaller
@@ -30,14 +30,14 @@ class Reading(Protocol):
         """Their names, if they have any."""
 
     @property
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """By which the same reading is recognised in another run."""
 
     def __call__(self, columns: Columns, place: str, start: int) -> Predictions:
         """Checked rows; ``place``, and ``start`` rows before them there, are for messages."""
 
 
-class Part(NamedTuple):
+class PartitionSum(NamedTuple):
     """The sum of a partition; or the problem with its rows, which no second try can mend."""
 
     part: int
@@ -47,10 +47,10 @@ class Part(NamedTuple):
     problem: str | None = None
 
 
-class Summed:
+class SumPartition:
     """A kernel's sum over one partition, as a batch of one `Part`."""
 
-    def __init__(self, kernel: Kernel, reading: Reading) -> None:
+    def __init__(self, kernel: Summand, reading: Reading) -> None:
         self.kernel = kernel
         self.reading = reading
 
@@ -78,7 +78,7 @@ class Summed:
         return total, rows, classes if rows else 0
 
 
-class Joined:
+class MergeGroups:
     """Parts of groups of partitions, so many in each, as batches of one `Part` a group."""
 
     def __init__(self, size: int, table: str) -> None:
@@ -86,14 +86,14 @@ class Joined:
         self.table = table
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        groups: dict[int, list[Part]] = {}
-        for part in sorted(Part(**row) for batch in batches for row in batch.to_pylist()):
+        groups: dict[int, list[PartitionSum]] = {}
+        for part in sorted(PartitionSum(**row) for batch in batches for row in batch.to_pylist()):
             groups.setdefault(part.part // self.size, []).append(part)
         for number, parts in groups.items():
             yield _as_batch(_part(number, partial(added, parts, self.table)))
 
 
-def added(parts: Iterable[Part], table: str) -> tuple[Any, int, int]:
+def added(parts: Iterable[PartitionSum], table: str) -> tuple[Any, int, int]:
     """Sum, rows and classes of parts, in the order of their numbers; their first problem raised."""
     total, rows, widths = 0, 0, set()
     for part in sorted(parts, key=lambda part: part.part):
@@ -141,13 +141,13 @@ def unpacked(content: bytes) -> Any:
     return pickle.loads(zlib.decompress(content))
 
 
-def _part(number: int, work: Callable[[], tuple[Any, int, int]]) -> Part:
+def _part(number: int, work: Callable[[], tuple[Any, int, int]]) -> PartitionSum:
     """The sum that was worked out, or why it could not be."""
     try:
         total, rows, classes = work()
     except InvalidInput as problem:
-        return Part(number, 0, 0, None, str(problem))
-    return Part(number, rows, classes, packed(total))
+        return PartitionSum(number, 0, 0, None, str(problem))
+    return PartitionSum(number, rows, classes, packed(total))
 
 
 def _columns(batches: list[Any]) -> Columns:
@@ -159,9 +159,9 @@ def _columns(batches: list[Any]) -> Columns:
     }
 
 
-def _as_batch(part: Part) -> Any:
+def _as_batch(part: PartitionSum) -> Any:
     import pyarrow as pa
 
     kinds = (pa.int64(), pa.int64(), pa.int64(), pa.binary(), pa.string())
     values = [pa.array([value], kind) for value, kind in zip(part, kinds, strict=True)]
-    return pa.RecordBatch.from_arrays(values, names=list(Part._fields))
+    return pa.RecordBatch.from_arrays(values, names=list(PartitionSum._fields))

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from calshift._core.predictions import Predictions, named_predictions
-from calshift._core.validate import checked_classes
+from calshift._core.validate import validate_classes
 from calshift.errors import InvalidInput
-from calshift.io.columns import Columns, listed
-from calshift.io.decode import coded_labels, numbers_of
+from calshift.io.columns import ResolvedColumns, listed
+from calshift.io.decode import decode_numbers, encode_label_column
 from calshift.io.file_reader import in_python
 from calshift.io.labels import LabelCodes
-from calshift.io.prediction_file import from_logits, named
+from calshift.io.prediction_file import errors_name_file, from_logits
 
 Names = tuple[Any, ...] | None
 
@@ -32,7 +32,7 @@ class TableRows:
     """
 
     table: str
-    columns: Columns
+    columns: ResolvedColumns
     classes: Names
     logits: bool
     order: tuple[int, ...] | None = None
@@ -45,7 +45,7 @@ class TableRows:
         return (*self.columns.probabilities, *([] if label is None else [label]))
 
     @property
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """By which the same reading is recognised; codes follow from the labels."""
         return repr((self.table, self.columns, self.classes, self.logits, self.order))
 
@@ -55,17 +55,17 @@ class TableRows:
         Columns come in the order of `read`, by whatever names they travel.
         """
         label, columns = self.columns.label, dict(zip(self.read, columns.values(), strict=True))
-        with in_python(), named(place, self.columns):
+        with in_python(), errors_name_file(place, self.columns):
             p = self._probabilities(columns, place, start)
             y = None
             if label is not None:
-                y = (self.codes or numbers_of)(columns[label], label, place, start)
+                y = (self.codes or decode_numbers)(columns[label], label, place, start)
             return named_predictions(p, y, None, place, f"{place}, column {label!r}", start)
 
     def _probabilities(self, columns: dict[str, Any], place: str, start: int) -> np.ndarray:
         """(n, K), or (n,) of scores."""
         names = self.columns.probabilities
-        values = [numbers_of(columns[name], name, place, start) for name in names]
+        values = [decode_numbers(columns[name], name, place, start) for name in names]
         p = values[0] if len(values) == 1 else np.stack(values, axis=1)
         p = from_logits(p, start) if self.logits else p
         return p if self.order is None else p.take(self.order, axis=1)
@@ -81,7 +81,7 @@ def in_order(
     """
     if classes is None:
         return known, None
-    wanted = checked_classes(classes, len(tuple(classes)))
+    wanted = validate_classes(classes, len(tuple(classes)))
     assert wanted is not None
     if known is None or known == wanted:
         return wanted, None
@@ -97,12 +97,12 @@ def may_be_names(classes: Names) -> bool:
     return any(re.fullmatch(r"-?\d+", str(name)) for name in classes or ())
 
 
-def label_codes(texts: list[str], classes: Names, where: str) -> LabelCodes:
+def spark_label_encoder(texts: list[str], classes: Names, where: str) -> LabelCodes:
     """The classes of all labels that occur, by what is written."""
     if not texts:
         return LabelCodes({})
     names = None if classes is None else tuple(map(str, classes))
-    coded = coded_labels(np.array(texts), names, where)
+    coded = encode_label_column(np.array(texts), names, where)
     assert coded is not None
     return LabelCodes(dict(zip(texts, _places(coded, names, where), strict=True)))
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from calshift.engines import Spark
 from calshift.engines.spark.errors import plainly
-from calshift.engines.spark.rows import TableRows, in_order, label_codes, may_be_names
+from calshift.engines.spark.rows import TableRows, in_order, may_be_names, spark_label_encoder
 from calshift.errors import InvalidInput
-from calshift.io.columns import Asked, find_columns
+from calshift.io.columns import ColumnSpec, find_columns
 from calshift.io.file_reader import in_python
 from calshift.io.labels import LabelCodes
-from calshift.io.prediction_file import both_named
+from calshift.io.prediction_file import binary_class_names
 
 MOST_LABELS = 100_000  # different ones; a column with more holds something else
 WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
@@ -79,9 +79,9 @@ def open_spark(
 
 def _asked(
     columns: str | Sequence[str] | None, label: str | None, logits: bool, labelled: bool | None
-) -> Asked:
+) -> ColumnSpec:
     named = columns if columns is None or isinstance(columns, str) else tuple(columns)
-    return Asked(named, label, None, logits, labelled)
+    return ColumnSpec(named, label, None, logits, labelled)
 
 
 def _session() -> Any:
@@ -101,13 +101,13 @@ def _session() -> Any:
     return session
 
 
-def _scanned(frame: Any, table: str, asked: Asked, classes: Sequence[Any] | None) -> Spark:
+def _scanned(frame: Any, table: str, asked: ColumnSpec, classes: Sequence[Any] | None) -> Spark:
     kinds = _kinds(frame, table)
     lists = [name for name, kind in kinds.items() if _is_list(kind)]
     columns = find_columns(list(kinds), lists, asked, table)
     label, first = columns.label, columns.probabilities[0]
     single = len(columns.probabilities) == 1 and first not in lists
-    found, order = in_order(both_named(columns.classes, single), classes, table, single)
+    found, order = in_order(binary_class_names(columns.classes, single), classes, table, single)
     rows = TableRows(table, columns, found, asked.logits, order)
     if label is not None:
         rows = replace(rows, codes=_codes(frame, label, kinds, found, table))
@@ -160,4 +160,6 @@ def _codes(
     if len(found) > MOST_LABELS:
         msg = f"{where} holds more than {MOST_LABELS:,} different values: does it hold labels?"
         raise InvalidInput(msg)
-    return label_codes(sorted(str(value) for value in found if value is not None), classes, where)
+    return spark_label_encoder(
+        sorted(str(value) for value in found if value is not None), classes, where
+    )

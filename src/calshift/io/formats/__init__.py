@@ -24,7 +24,7 @@ def open_format(path: str | Path, role: str, label: str | None = None) -> Format
     """The file behind a path by its ending; ``role`` is "source", "target" or "either"."""
     path = Path(path)
     check_file(path)
-    ending = ending_of(path)
+    ending = file_extension(path)
     if ending not in FORMATS:
         msg = f"{path}: its ending must be one of {', '.join(FORMATS)}"
         raise InvalidInput(msg)
@@ -33,7 +33,7 @@ def open_format(path: str | Path, role: str, label: str | None = None) -> Format
     return form
 
 
-def ending_of(path: Path) -> str:
+def file_extension(path: Path) -> str:
     """The last ending that is no compression."""
     endings = [ending.lower() for ending in path.suffixes]
     while len(endings) > 1 and endings[-1] in PACKINGS:

@@ -13,7 +13,7 @@ from calshift.io.formats._npy_rows import Stored, stored_array, stored_names
 from calshift.io.formats.base import BATCH, Batch, readable
 
 
-class Arrays:
+class NumpyFile:
     """Named numpy arrays: an npz file, or an npy file with its labels in a second one."""
 
     def __init__(
@@ -80,7 +80,7 @@ def _plain(path: Path, name: str) -> Stored:
         raise InvalidInput(msg) from None
 
 
-def npz(path: Path, role: str, label: str | None) -> Arrays:
+def npz(path: Path, role: str, label: str | None) -> NumpyFile:
     """Arrays of an archive; where it has both, p_source is for the source and p_target not."""
     arrays = {name: _plain(path, name) for name in stored_names(path)}
     mine, other = ("_target", "_source") if role == "target" else ("_source", "_target")
@@ -89,10 +89,10 @@ def npz(path: Path, role: str, label: str | None) -> Arrays:
     own = {name.removesuffix(mine): name for name in flat if name.endswith(mine)}
     real = plain | own  # p_target is the target's p, also where there is a p
     kept = {short: flat[long] for short, long in real.items()}
-    return Arrays(path, kept, {long: short for short, long in real.items()})
+    return NumpyFile(path, kept, {long: short for short, long in real.items()})
 
 
-def npy(path: Path, role: str, label: str | None) -> Arrays:
+def npy(path: Path, role: str, label: str | None) -> NumpyFile:
     """One array of probabilities; a source's labels are the file that ``label`` names."""
     arrays = {"p": stored_array(path)}
     if label is not None and role != "target":
@@ -105,4 +105,4 @@ def npy(path: Path, role: str, label: str | None) -> Arrays:
     elif role == "source":
         msg = f"{path} holds no labels: name the file that does, as in --label labels.npy"
         raise InvalidInput(msg)
-    return Arrays(path, arrays)
+    return NumpyFile(path, arrays)
