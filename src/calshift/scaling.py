@@ -28,7 +28,6 @@ from calshift._core.addable import Sums
 from calshift._core.frozen import Frozen
 from calshift._core.linalg import inverse, row_max, row_sum
 from calshift._core.predictions import Predictions
-from calshift.compiled import loops
 from calshift.engines.base import Engine
 
 KINDS = {  # name -> (one slope for all classes, biases)
@@ -114,11 +113,6 @@ class Scaling(Frozen):
 
     def calibrated(self, scores: np.ndarray) -> np.ndarray:
         """(rows, S) probabilities of the classes seen, softmax(slope scores + bias)."""
-        compiled = loops()
-        if compiled is not None:
-            p = np.empty(scores.shape)
-            compiled.scale(scores, self.slope, self.bias, p)
-            return p
         z = np.asarray(self.slope * scores)
         z += self.bias
         z -= row_max(z)[:, None]

@@ -142,7 +142,15 @@ class Predictions(Frozen):
             classes=self.classes,
             sample_weight=None if self.sample_weight is None else self.sample_weight[part],
         )
+        root, first = self.origin
+        block.__dict__["_origin"] = root, first + start
         return block
+
+    @property
+    def origin(self) -> tuple[Predictions, int]:
+        """The sample of which these rows are a view made by `rows`, and the first row in it."""
+        found: tuple[Predictions, int] = self.__dict__.get("_origin", (self, 0))
+        return found
 
     def take(self, which: np.ndarray) -> Predictions:
         """Some of the rows, by their numbers."""

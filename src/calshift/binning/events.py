@@ -54,12 +54,6 @@ class Events:
             return predictions.p if self._class_of(event) == 1 else 1 - predictions.p
         return predictions.p[:, self._class_of(event)]
 
-    def columns(self, predictions: Predictions, which: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Where in the matrix of predictions the scores of some events are, or None."""
-        if self.kind == "top-label" or predictions.p.ndim == 1:
-            return None
-        return which if self.kind == "classwise" else (1,)
-
     def stratum(self, predictions: Predictions) -> np.ndarray:
         """(n,) the stratum of each labelled row."""
         if self.kind == "top-label":

@@ -1,6 +1,6 @@
-"""The smooth basis of bins="auto": hats (piecewise-linear functions) laid on fine bins.
+"""The smooth basis of bins="auto": hats (piecewise-linear functions) on fine bins.
 
-Knots look at counts and scores only, never at labels or weights. Their number, spacing and least
+Knots depend on counts and scores only, never on labels or weights. Their number, spacing and least
 count were chosen by benchmarks/basis.py. (docs/mathematics.md 4)
 """
 
@@ -20,7 +20,6 @@ LEAST_HATS = 3
 NEARLY = 1 - 1e-9  # of a count of rows: sums of weights in another order miss it by rounding
 LEAST_SOURCE = 5.0 * NEARLY  # rows between two knots; all noise of the fit comes from the source
 LEAST_TARGET = 2.0 * NEARLY
-KNOT = np.uint32  # numbers of knots: unsigned, as compiled loops want them
 LEAST_DISTINCT = 2.0 * NEARLY  # source rows of a knot, where distinct scores are no more than hats
 
 
@@ -43,10 +42,18 @@ def positions(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return np.asarray((rank + angle / np.where(span > 0, span, 1.0)) / 2)
 
 
+def choose_knots(
+    t: np.ndarray, source: np.ndarray, target: np.ndarray, bins: np.ndarray, hats: int
+) -> list[np.ndarray]:
+    """Bins with a knot, for each event, from positions and rows (E, B) of its first ``bins``."""
+    rows = zip(t, source, target, bins, strict=True)
+    return [knots(at[:b], one[:b], two[:b], hats) for at, one, two, b in rows]
+
+
 def knots(
     t: np.ndarray, source_count: np.ndarray, target_count: np.ndarray, hats: int
 ) -> np.ndarray:
-    """Bins at which the knots of an event stand: even steps in t, longer where rows are few.
+    """Bins at which an event has knots: even steps in t, longer where rows are few.
 
     From the middle outwards, so that scores read from the other end (1 - p) have the same knots.
     """
@@ -59,7 +66,7 @@ def knots(
     right = _outwards(t[middle:], upto[:, middle:] - upto[:, [middle]], step, least)
     left = _outwards(-t[middle::-1], before[:, [middle]] - before[:, middle::-1], step, least)
     chosen = [*(middle - b for b in left[:0:-1]), *(middle + b for b in right)]
-    if len(left) == 1:  # nothing stands on that side: the middle one moves to the end
+    if len(left) == 1:  # no knot on that side: the middle one goes to the end
         chosen[0] = 0
     if len(right) == 1 and len(left) > 1:
         chosen[-1] = len(t) - 1
@@ -88,7 +95,7 @@ def _outwards(
     enough = source[last] - source[a] >= least[0] and target[last] - target[a] >= least[1]
     if enough and place[last] > place[a] and place[last] - place[a] >= step / 2:
         chosen.append(last)
-    elif len(chosen) > 1:  # the rest carries no knot of its own: the last one moves to the end
+    elif len(chosen) > 1:  # too few rows for a knot of their own: the last one goes to the end
         chosen[-1] = last
     return chosen
 
@@ -101,7 +108,7 @@ class HatBasis:
 
     Attributes
     ----------
-    left : (E, B) the knot at or before each bin, a KNOT
+    left : (E, B) the knot at or before each bin
     share : (E, B) of the knot after it
     count : (E,) knots of each event
     """
@@ -124,7 +131,7 @@ class HatBasis:
         low, high = (np.take_along_axis(at, left + step, axis=1) for step in (0, 1))
         several = (count > 1)[:, None]
         share = np.divide(t - low, high - low, out=np.zeros(t.shape), where=several & (high > low))
-        return HatBasis(left.astype(KNOT), np.clip(share, 0.0, 1.0), count)
+        return HatBasis(left, np.clip(share, 0.0, 1.0), count)
 
     @staticmethod
     def of_groups(starts: list[np.ndarray], bins: np.ndarray) -> HatBasis:
@@ -132,13 +139,18 @@ class HatBasis:
         mark = np.zeros((len(starts), int(bins.max())), dtype=int)
         for row, first in zip(mark, starts, strict=True):
             row[first[1:]] = 1
-        left = np.cumsum(mark, axis=1, dtype=KNOT)
+        left = np.cumsum(mark, axis=1)
         return HatBasis(left, np.zeros(left.shape), np.array([len(one) for one in starts]))
 
     @property
     def width(self) -> int:
         """R, knots of the event that has most."""
         return int(self.count.max())
+
+    @property
+    def missing(self) -> np.ndarray:
+        """(E, R) bool, knots that an event does not have."""
+        return np.asarray(np.arange(self.width) >= self.count[:, None])
 
     @cached_property
     def _place(self) -> np.ndarray:
@@ -154,12 +166,12 @@ class HatBasis:
             total = total + np.bincount(self._place + 1, second.ravel(), size + 1)[:size]
         return np.asarray(total.reshape(len(self.left), -1)[:, : self.width])
 
-    def gathered(self, values: np.ndarray) -> np.ndarray:
+    def project(self, values: np.ndarray) -> np.ndarray:
         """X' values: (E, B) -> (E, R)."""
         later = self.share * values
         return self._summed(values - later, later)
 
-    def spread(self, coefficients: np.ndarray) -> np.ndarray:
+    def evaluate(self, coefficients: np.ndarray) -> np.ndarray:
         """X coefficients: (E, R) -> (E, B)."""
         padded = _padded(coefficients, 1)
         place, share = self._place, self.share.ravel()
@@ -179,6 +191,13 @@ class HatBasis:
         place = self._place.reshape(self.left.shape)
         squares = near**2 * main[place] + far**2 * main[place + 1]
         return np.asarray(squares + 2 * near * far * beside[place])
+
+    def project_rows(self, events: slice, values: np.ndarray) -> np.ndarray:
+        """X' values of some events: (E B, S) -> (E, R, S)."""
+        bins, width = self.left.shape[1], self.width
+        X = self.design[events.start * bins : events.stop * bins]
+        X = X[:, events.start * width : events.stop * width]
+        return np.asarray(X.T @ values).reshape(-1, width, values.shape[1])
 
     @cached_property
     def design(self) -> Any:

@@ -1,114 +1,117 @@
-"""Scores of a batch event by event, a cacheful at a time, and the bins they lie in."""
+"""Scores of a batch, event by event, and the bins in which they lie."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from calshift._core.frozen import read_only
 from calshift._core.predictions import Predictions
 from calshift._core.score_grid import CELLS, cell_of
 from calshift.binning.edges import BinEdges
 from calshift.binning.events import Events
+from calshift.compiled import fastest
 
-TILE = 2**16  # scores worked on at once: their temporaries stay in the cache
-TURNED_COLUMNS, TURNED_ROWS = 64, 512  # of a matrix turned at once, to read whole cache lines
-LOT_EVENTS = 64  # worked on at once by compiled loops: their tables stay in the cache
-MOST_CORRECTIONS = 4  # edges in one cell, beyond which a search is faster
+BLOCK_EVENTS = 64  # transposed at once, to read whole cache lines
+TRANSPOSED_ROWS = 512  # at once, which stay in the cache
+PART_SCORES = 2**16  # of a part of a block: temporaries of that size stay in the cache
+KEPT_SCORES = 2**22  # of a sample in memory whose blocks are kept between passes
 KEPT_TABLES = 64  # events whose tables are kept between batches
-KEPT_SCORES = 2**22  # of a sample in memory whose bins are kept between passes
+MOST_CORRECTIONS = 4  # edges in one cell of the grid, above which a search is faster
 
 
 @dataclass(frozen=True)
-class Tile:
-    """Some events of a batch: ``score`` (E, n), of the events from ``first`` on."""
+class ScoreBlock:
+    """Scores of some events of a batch, and the bins in which they lie.
+
+    Attributes
+    ----------
+    first : number of the first event
+    score : (E, n)
+    bins : (E, n), or None where scores were not located
+    width : B, bins of the event that has most
+    """
 
     first: int
     score: np.ndarray
+    bins: np.ndarray | None = None
+    width: int = 0
 
     @property
     def events(self) -> slice:
-        """Their numbers."""
+        """Numbers of the events."""
         return slice(self.first, self.first + len(self.score))
 
+    @cached_property
+    def place(self) -> np.ndarray:
+        """(E, n) event * B + bin, counted from the first event of this block."""
+        assert self.bins is not None
+        return self.bins + (np.arange(len(self.bins)) * self.width)[:, None]
 
-@dataclass(frozen=True)
-class Lot:
-    """The same for compiled loops: columns of a matrix, and the bins (E, n) of their scores."""
+    def by_bin(self, values: np.ndarray | None) -> np.ndarray:
+        """(E, B) values (E, n) or (n,) summed in each bin; None counts rows."""
+        flat = None if values is None else np.broadcast_to(values, self.score.shape).ravel()
+        size = len(self.score) * self.width
+        return np.bincount(self.place.ravel(), flat, size).reshape(-1, self.width)
 
-    first: int
-    p: np.ndarray
-    columns: np.ndarray
-    bins: np.ndarray
+    def at_bins(self, values: np.ndarray) -> np.ndarray:
+        """(E, n) values of the bins in which scores lie, from those (., B) of all events."""
+        return np.asarray(values[self.events].ravel().take(self.place, mode="clip"))
 
-    @property
-    def events(self) -> slice:
-        """Their numbers."""
-        return slice(self.first, self.first + len(self.columns))
+    def parts(self) -> Iterator[ScoreBlock]:
+        """Smaller blocks, whose temporaries stay in the cache."""
+        step = max(1, PART_SCORES // max(self.score.shape[1], 1))
+        for start in range(0, len(self.score), step):
+            here = slice(start, start + step)
+            bins = None if self.bins is None else self.bins[here]
+            yield ScoreBlock(self.first + start, self.score[here], bins, self.width)
 
-
-def tiles(batch: Predictions, events: Events, which: tuple[int, ...]) -> Iterator[Tile]:
-    """The scores of the events asked for, in groups whose temporaries fit the cache."""
-    step = max(1, TILE // max(len(batch), 1))
-    for start in range(0, len(which), TURNED_COLUMNS):
-        wide = _turned(batch, events, which[start : start + TURNED_COLUMNS])
-        for first in range(0, len(wide), step):
-            yield Tile(start + first, wide[first : first + step])
-
-
-def lots(
-    batch: Predictions, events: Events, which: tuple[int, ...], bins: Any = None
-) -> Iterator[Lot]:
-    """The scores of the events asked for, in larger groups, with room for bins of some dtype."""
-    for first in range(0, len(which), LOT_EVENTS):
-        p, columns = _columns(batch, events, which[first : first + LOT_EVENTS])
-        lying = np.empty((len(columns) if bins else 0, len(p)), bins)
-        yield Lot(first, p, columns, lying)
+    def rows(self, start: int, stop: int) -> ScoreBlock:
+        """The same events of some of the rows."""
+        part, bins = slice(start, stop), self.bins
+        bins = None if bins is None else np.ascontiguousarray(bins[:, part])
+        return ScoreBlock(self.first, np.ascontiguousarray(self.score[:, part]), bins, self.width)
 
 
-def _columns(
+def score_blocks(
     batch: Predictions, events: Events, which: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    """A matrix in C order, read-only, and the columns of it in which the events' scores are.
-
-    Always so: loops are compiled anew for every other kind of array.
-    """
-    columns = events.columns(batch, which)
-    if columns is None:
-        p = np.stack([events.score(batch, event) for event in which], axis=1)
-    elif batch.p.flags.c_contiguous:
-        return read_only(batch.p), np.array(columns, np.uint64)
-    else:
-        p = np.ascontiguousarray(batch.p[:, list(columns)])
-    return read_only(p), np.arange(len(which), dtype=np.uint64)
+) -> Iterator[ScoreBlock]:
+    """Scores of the events asked for, in blocks."""
+    for first in range(0, len(which), BLOCK_EVENTS):
+        yield ScoreBlock(first, _transposed(batch, events, which[first : first + BLOCK_EVENTS]))
 
 
-def _turned(batch: Predictions, events: Events, which: tuple[int, ...]) -> np.ndarray:
-    """(E, n) scores; a matrix of classes is turned in blocks."""
+def _transposed(batch: Predictions, events: Events, which: tuple[int, ...]) -> np.ndarray:
+    """(E, n) scores, a copy; a matrix of classes is transposed in blocks of rows."""
     if events.kind != "classwise" or batch.p.ndim == 1:
         return np.stack([events.score(batch, event) for event in which])
-    whole = which[-1] - which[0] + 1 == len(which)
-    columns = slice(which[0], which[-1] + 1) if whole else list(which)
-    turned = np.empty((len(which), len(batch)), dtype=batch.p.dtype)
-    for row in range(0, len(batch), TURNED_ROWS):
-        turned[:, row : row + TURNED_ROWS] = batch.p[row : row + TURNED_ROWS, columns].T
-    return turned
+    adjacent = which[-1] - which[0] + 1 == len(which)
+    columns = slice(which[0], which[-1] + 1) if adjacent else list(which)
+    score = np.empty((len(which), len(batch)), dtype=batch.p.dtype)
+    for row in range(0, len(batch), TRANSPOSED_ROWS):
+        score[:, row : row + TRANSPOSED_ROWS] = batch.p[row : row + TRANSPOSED_ROWS, columns].T
+    return score
+
+
+@fastest
+def locate(score: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """(E, n) the bin of each score, from the bins (E, CELLS) of the cells of the grid."""
+    return np.stack([row.take(cell_of(one)) for row, one in zip(table, score, strict=True)])
 
 
 def bin_type(bins: int) -> type[np.unsignedinteger[Any]]:
-    """What numbers of so many bins are kept in; unsigned, as compiled loops want them."""
+    """The smallest type that can number so many bins."""
     return np.uint8 if bins <= 2**8 else np.uint16 if bins <= 2**16 else np.uint64
 
 
 class BinLocator:
-    """Where scores lie among the bins of all events, counted through: event * B + bin.
+    """Locates scores in the bins of all events.
 
-    The cell of the grid tells how many edges lie in cells before it; edges within the cell, which
-    fine bins never have, are compared one after the other.
+    The cell of the grid gives how many edges lie in cells before it; edges within the cell, which
+    fine bins do not have, are compared one after the other.
     """
 
     def __init__(
@@ -116,51 +119,47 @@ class BinLocator:
         edges: BinEdges,
         table: np.ndarray | None = None,
         samples: tuple[Predictions | None, ...] = (),
-        laid: tuple[Lot, ...] = (),
+        blocks: tuple[ScoreBlock, ...] = (),
     ) -> None:
-        """Of ``samples`` in memory, if small, the bins are kept; those of the last are ``laid``."""
+        """Blocks of small ``samples`` in memory are kept; those of the last may be known."""
         self.edges = edges
         self.width = edges.max_bins
         self._known = table
-        self._samples = [one for one in samples if one is not None and one.p.size <= KEPT_SCORES]
-        self._laid = {id(self._samples[-1]): laid} if laid else {}
+        small = (one for one in samples if one is not None and one.p.size <= KEPT_SCORES)
+        self._samples = {id(one): one for one in small}
+        self._kept = {id(samples[-1]): blocks} if blocks else {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BinLocator, (self.edges, self._known)  # where it travels the rows are others
+        return BinLocator, (self.edges, self._known)  # a copy elsewhere sees other rows
 
-    def lots(self, batch: Predictions, compiled: Any) -> Iterable[Lot]:
-        """A batch in large groups of events, with the bins of its scores."""
-        if id(batch) in self._laid:
-            return self._laid[id(batch)]
-        found = self._placed(batch, compiled)
-        if all(batch is not one for one in self._samples):
-            return found
-        self._laid[id(batch)] = tuple(found)
-        return self._laid[id(batch)]
+    def blocks(self, batch: Predictions) -> Iterator[ScoreBlock]:
+        """A batch in blocks of events, with the bins of its scores."""
+        root, start = batch.origin
+        if id(root) not in self._samples:
+            yield from self._locate_all(batch)
+            return
+        if id(root) not in self._kept:
+            self._kept[id(root)] = tuple(self._locate_all(root))
+        for block in self._kept[id(root)]:
+            yield block if batch is root else block.rows(start, start + len(batch))
 
-    def _placed(self, batch: Predictions, compiled: Any) -> Iterator[Lot]:
-        for lot in lots(batch, self.edges.events, self.edges.which, bin_type(self.width)):
-            compiled.place(lot.p, lot.columns, self.table(lot.events), lot.bins)
-            yield lot
+    def _locate_all(self, batch: Predictions) -> Iterator[ScoreBlock]:
+        for block in score_blocks(batch, self.edges.events, self.edges.which):
+            yield replace(block, bins=self._locate(block), width=self.width)
 
-    def of(self, tile: Tile) -> np.ndarray:
-        """(E, n) the place of each score."""
+    def _locate(self, block: ScoreBlock) -> np.ndarray:
+        """(E, n) the bin of each score."""
         if self.corrections > MOST_CORRECTIONS:
-            return self._searched(tile)
-        cell = cell_of(tile.score)
-        cell += (np.arange(len(cell)) * CELLS)[:, None]
-        place = self.table(tile.events).ravel().take(cell, mode="clip").astype(np.intp)
-        place += (np.arange(tile.first, tile.events.stop) * self.width)[:, None]
-        if self.corrections:
-            above = self._above(tile.score.dtype)
-            score = tile.score.astype(above.dtype, copy=False)
+            each = enumerate(block.score, start=block.first)
+            found = np.stack([self.edges.locate(k, score) for k, score in each])
+            return found.astype(bin_type(self.width))
+        bins = locate(block.score, self.table(block.events))
+        above = self._above(block.score.dtype) if self.corrections else np.zeros((0, 0))
+        for k, edge in enumerate(above[block.events]):
+            score = block.score[k].astype(edge.dtype, copy=False)
             for _ in range(self.corrections):
-                place += score >= above.take(place, mode="clip")
-        return place
-
-    def spread(self, values: np.ndarray, tile: Tile) -> np.ndarray:
-        """(E, n) values (E, B) of all events where the scores of a tile lie."""
-        return np.asarray(values.ravel().take(self.of(tile), mode="clip"))
+                bins[k] += score >= edge.take(bins[k])
+        return bins
 
     @cached_property
     def corrections(self) -> int:
@@ -182,13 +181,13 @@ class BinLocator:
             return self._known[events]
         if len(self.edges) <= KEPT_TABLES:
             return self._tables[events]
-        return self._made(range(len(self.edges))[events])
+        return self._make_table(range(len(self.edges))[events])
 
     @cached_property
     def _tables(self) -> np.ndarray:
-        return self._made(range(len(self.edges)))
+        return self._make_table(range(len(self.edges)))
 
-    def _made(self, events: range) -> np.ndarray:
+    def _make_table(self, events: range) -> np.ndarray:
         table = np.zeros((len(events), CELLS), bin_type(self.width))
         for row, k in zip(table, events, strict=True):
             after = self._edge_cells[k] + 1
@@ -196,18 +195,11 @@ class BinLocator:
         return np.cumsum(table, axis=1, out=table)
 
     def _above(self, kind: np.dtype) -> np.ndarray:
-        """(E B,) the edge above each bin, in the coarser precision of the two."""
+        """(E, B) the edge above each bin, in the coarser precision of the two."""
         padded = np.full((len(self.edges), self.width), np.inf)
         for row, inner in zip(padded, self.edges.inner, strict=True):
             row[: len(inner)] = inner
-        return padded.astype(min(kind, self.edges.inner[0].dtype, key=lambda d: d.itemsize)).ravel()
-
-    def _searched(self, tile: Tile) -> np.ndarray:
-        found = [
-            self.edges.locate(k, score) + k * self.width
-            for k, score in enumerate(tile.score, start=tile.first)
-        ]
-        return np.stack(found)
+        return padded.astype(min(kind, self.edges.inner[0].dtype, key=lambda d: d.itemsize))
 
 
 def true_event(batch: Predictions, events: Events, which: tuple[int, ...]) -> np.ndarray:
@@ -220,3 +212,16 @@ def true_event(batch: Predictions, events: Events, which: tuple[int, ...]) -> np
     place = np.full(events.n_classes, -1)
     place[list(which)] = np.arange(len(which))
     return np.asarray(place[batch.labels])
+
+
+def labelled_blocks(
+    batch: Predictions, locator: BinLocator
+) -> Iterator[tuple[ScoreBlock, np.ndarray]]:
+    """Parts of blocks of a labelled batch, with the residuals u (E, n) = event - score."""
+    true = true_event(batch, locator.edges.events, locator.edges.which)
+    for block in locator.blocks(batch):
+        for part in block.parts():
+            u = np.negative(part.score, dtype=float)
+            here = np.flatnonzero((true >= part.first) & (true < part.events.stop))
+            u[true[here] - part.first, here] += 1.0
+            yield part, u

@@ -1,27 +1,49 @@
 """Optional compiled versions of a few functions, made with numba (`pip install calshift[fast]`).
 
-CALSHIFT_COMPILED=0 turns them off. benchmarks/run.py shows what they save.
+A function marked with `fastest` has a version of the same name and signature in
+`calshift.compiled.functions`, which is called instead where numba can be imported.
+CALSHIFT_COMPILED=0 turns all of them off.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any, TypeVar, cast
 
 SWITCH = "CALSHIFT_COMPILED"
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
 
 @cache
-def loops() -> ModuleType | None:
-    """The compiled functions, or None where they are turned off or numba cannot be imported."""
+def compiled_functions() -> ModuleType | None:
+    """The module of compiled functions, or None where they are turned off or numba is missing."""
     if os.environ.get(SWITCH, "1") == "0" or find_spec("numba") is None:
         return None
     try:
-        from calshift.compiled import rows  # late: importing numba takes half a second
-    except ImportError as error:  # a numba that does not fit its own dependencies
+        from calshift.compiled import functions  # late: importing numba takes half a second
+    except ImportError as error:  # a numba that does not match its own dependencies
         logging.getLogger(__name__).debug("compiled functions are off: %s", error)
         return None
-    return rows
+    return functions
+
+
+def fastest(function: Function) -> Function:
+    """Replace a numpy function by one that calls its compiled version where there is one.
+
+    The numpy function stays available as ``__wrapped__``.
+    """
+
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        module = compiled_functions()
+        if module is None:
+            return function(*arguments)
+        return getattr(module, function.__name__)(*arguments)
+
+    return cast(Function, call)

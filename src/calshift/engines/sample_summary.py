@@ -10,7 +10,6 @@ import numpy as np
 from calshift._core.addable import Tally
 from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
-from calshift.compiled import loops
 
 
 class LazyColumnSums:
@@ -128,9 +127,4 @@ def _predicted(batch: Predictions) -> np.ndarray:
         return np.array([batch.size - ones, ones])
     if batch.sample_weight is not None:
         return np.asarray(batch.sample_weight @ batch.p)
-    compiled = loops()
-    if compiled is None:
-        return np.asarray(batch.p.sum(axis=0, dtype=float))
-    total = np.zeros(batch.n_classes)
-    compiled.sum_rows(batch.p, total)
-    return total
+    return np.asarray(batch.p.sum(axis=0, dtype=float))

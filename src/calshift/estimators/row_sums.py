@@ -1,148 +1,106 @@
-"""Sums over rows that fits are made of: the kernels of the first passes. (docs/mathematics.md 4)"""
+"""Sums over rows for the regressions of residuals: first passes. (docs/mathematics.md 4)"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
-from calshift.binning.edges import BinEdges
-from calshift.binning.placement import BinLocator, Tile, tiles, true_event
-from calshift.compiled import loops
+from calshift.binning.placement import BinLocator, ScoreBlock, labelled_blocks, true_event
+from calshift.compiled import fastest
 from calshift.estimators.regression import ResidualRegression, sign
 
-SOURCE_SUMS = ("rows", "usable", "mass", "square", "pull")
 
+@fastest
+def sum_source(
+    score: np.ndarray,
+    bins: np.ndarray,
+    width: int,
+    true: np.ndarray,
+    weight: np.ndarray,
+    frequency: np.ndarray | None,
+) -> np.ndarray:
+    """(4, E, B) sums of f, f w, f w^2 and f w u over the rows of each bin.
 
-@dataclass(frozen=True)
-class BinnedRows:
-    """Labelled rows under some events: where they lie (E, n), residuals u, weights and counts."""
-
-    tile: Tile
-    place: np.ndarray
-    residual: np.ndarray
-    weight: np.ndarray  # (n,)
-    frequency: np.ndarray | None  # (n,)
-    width: int  # B
-
-    def by_bin(self, values: np.ndarray | None) -> np.ndarray:
-        """(E, B) values (E, n) summed in each bin; None counts rows."""
-        first, E = self.tile.first, len(self.residual)
-        place = self.place.ravel()
-        if first:
-            place = place - first * self.width
-        flat = None if values is None else np.broadcast_to(values, self.place.shape).ravel()
-        return np.bincount(place, flat, E * self.width).reshape(E, self.width)
-
-
-def binned_rows(
-    batch: Predictions, edges: BinEdges, places: BinLocator, w: np.ndarray
-) -> Iterator[BinnedRows]:
-    """A labelled batch, a few events at a time."""
-    weight, true = w[batch.labels], true_event(batch, edges.events, edges.which)
-    for tile in tiles(batch, edges.events, edges.which):
-        u = np.negative(tile.score, dtype=float)
-        here = np.flatnonzero((true >= tile.first) & (true < tile.events.stop))
-        u[true[here] - tile.first, here] += 1.0
-        yield BinnedRows(tile, places.of(tile), u, weight, batch.sample_weight, edges.max_bins)
+    ``true`` (n,) is the event that came true, counted from the first of these events.
+    """
+    out, mass = np.empty((4, len(score), width)), weight
+    if frequency is not None:
+        mass = weight * frequency
+    equal = bool((weight == weight[:1]).all())
+    for part in ScoreBlock(0, score, bins, width).parts():
+        u = (true == np.arange(part.first, part.events.stop)[:, None]) - part.score.astype(float)
+        out[0, part.events] = rows = part.by_bin(frequency)
+        out[1, part.events] = rows * weight[0] if equal else part.by_bin(mass)
+        out[2, part.events] = rows * weight[0] ** 2 if equal else part.by_bin(mass * weight)
+        out[3, part.events] = part.by_bin(u * mass)
+    return out
 
 
 @dataclass(frozen=True)
 class SourceSums:
-    """Kernel: the source's part of `BinSums`, for class weights w."""
+    """Summand: the source's part of `BinSums`, for class weights w."""
 
-    edges: BinEdges
-    places: BinLocator
+    locator: BinLocator
     w: np.ndarray
 
     def __call__(self, batch: Predictions) -> Tally:
-        compiled = loops()
-        if compiled is None or self.places.corrections:
-            return self._summed(batch)
-        edges, true = self.edges, true_event(batch, self.edges.events, self.edges.which)
-        out, f = np.zeros((len(SOURCE_SUMS), len(edges), edges.max_bins)), batch.sample_weight
-        for lot in self.places.lots(batch, compiled):
-            rows = lot.p, lot.columns, lot.bins, true, lot.first, batch.labels
-            compiled.sum_source(*rows, self.w, f, out[:, lot.events])
-        return Tally(zip(SOURCE_SUMS, out, strict=True))
-
-    def _summed(self, batch: Predictions) -> Tally:
+        edges, width = self.locator.edges, self.locator.width
         weight, f = self.w[batch.labels], batch.sample_weight
-        counted = weight if f is None else weight * f
-        sums = {"rows": f, "mass": counted, "square": counted * weight}
-        even, all_used = bool((weight == weight[:1]).all()), bool(weight.all())
-        if even:  # then rows tell the others
-            sums = {"rows": f}
-        elif not all_used:
-            sums["usable"] = (weight > 0) * batch.frequency
-        shape = len(self.edges), self.edges.max_bins
-        out = {name: np.zeros(shape) for name in (*sums, "pull")}
-        for rows in binned_rows(batch, self.edges, self.places, self.w):
-            for name, values in sums.items():
-                out[name][rows.tile.events] = rows.by_bin(values)
-            out["pull"][rows.tile.events] = rows.by_bin(rows.residual * counted)
-        if even:
-            one = float(weight[0])
-            out.update(mass=out["rows"] * one, square=out["rows"] * one**2)
-        if even or all_used:
-            out["usable"] = out["rows"] * float(weight[0] > 0)
-        return Tally({name: out[name] for name in SOURCE_SUMS})
+        true = true_event(batch, edges.events, edges.which)
+        out, unused = np.empty((4, len(edges), width)), np.zeros((len(edges), width))
+        for block in self.locator.blocks(batch):
+            assert block.bins is not None
+            among = true - block.first
+            out[:, block.events] = sum_source(block.score, block.bins, width, among, weight, f)
+            if not weight.all():
+                unused[block.events] = block.by_bin((weight == 0) * batch.frequency)
+        rows, mass, square, residual = out
+        return Tally(rows=rows, usable=rows - unused, mass=mass, square=square, residual=residual)
 
 
 @dataclass(frozen=True)
 class TargetSums:
-    """Kernel: the target's part of `BinSums`."""
+    """Summand: the target's part of `BinSums`."""
 
-    edges: BinEdges
-    places: BinLocator
+    locator: BinLocator
 
     def __call__(self, batch: Predictions) -> Tally:
-        width = self.edges.max_bins
-        out = {name: np.zeros((len(self.edges), width)) for name in ("count", "score")}
-        f = batch.sample_weight
-        for tile in tiles(batch, self.edges.events, self.edges.which):
-            place = self.places.of(tile).ravel() - tile.first * width
-            size, E = len(tile.score) * width, len(tile.score)
-            each = None if f is None else np.tile(f, E)
-            score = tile.score.astype(float).ravel()
-            score = score if each is None else score * each
-            out["count"][tile.events] = np.bincount(place, each, size).reshape(E, width)
-            out["score"][tile.events] = np.bincount(place, score, size).reshape(E, width)
-        return Tally(out)
+        shape, f = (len(self.locator.edges), self.locator.width), batch.sample_weight
+        count, score = np.zeros(shape), np.zeros(shape)
+        for block in self.locator.blocks(batch):
+            for part in block.parts():
+                once = part.score.astype(float)
+                count[part.events] = part.by_bin(f)
+                score[part.events] = part.by_bin(once if f is None else once * f)
+        return Tally(count=count, score=score)
 
 
 @dataclass(frozen=True)
 class LabelSums:
-    """Kernel: residuals by label, through which class weights move the fits.
+    """Summand: residuals by label, through which class weights influence the regressions.
 
     ``excess`` (E, R, S) X' e, and ``signed`` (E, S) u sign(g), by label of the S classes seen.
     """
 
-    edges: BinEdges
-    places: BinLocator
+    locator: BinLocator
     fits: ResidualRegression
-    w: np.ndarray
     seen: np.ndarray
 
     def __call__(self, batch: Predictions) -> Tally:
-        layout, S = self.fits.layout, int(self.seen.sum())
-        excess = np.zeros((len(self.edges), layout.width, S))
-        signed = np.zeros((len(self.edges), S))
+        basis, S = self.fits.basis, int(self.seen.sum())
+        excess = np.zeros((*self.fits.coefficients.shape, S))
+        signed = np.zeros((len(excess), S))
         code, f = batch.codes(self.seen), batch.frequency
-        g = self.fits.value.ravel()
-        for rows in binned_rows(batch, self.edges, self.places, self.w):
-            E, first = len(rows.residual), rows.tile.first
-            at = g.take(rows.place, mode="clip")
-            cell = (rows.place - first * rows.width) * S + code
-            e = ((rows.residual - at) * f).ravel()
-            by = np.bincount(cell.ravel(), e, E * rows.width * S).reshape(E * rows.width, S)
-            X = layout.design[first * rows.width : (first + E) * rows.width]
-            columns = slice(first * layout.width, (first + E) * layout.width)
-            excess[rows.tile.events] = (X[:, columns].T @ by).reshape(E, layout.width, S)
+        for part, u in labelled_blocks(batch, self.locator):
+            g, E = part.at_bins(self.fits.value), len(u)
+            cell, size = part.place * S + code, E * part.width
+            e = ((u - g) * f).ravel()
+            by_label = np.bincount(cell.ravel(), e, size * S).reshape(size, S)
+            excess[part.events] = basis.project_rows(part.events, by_label)
             label = code + (np.arange(E) * S)[:, None]
-            turned = (rows.residual * sign(at) * f).ravel()
-            signed[rows.tile.events] = np.bincount(label.ravel(), turned, E * S).reshape(E, S)
+            turned = (u * sign(g) * f).ravel()
+            signed[part.events] = np.bincount(label.ravel(), turned, E * S).reshape(E, S)
         return Tally(excess=excess, signed=signed)

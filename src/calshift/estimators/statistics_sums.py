@@ -1,4 +1,4 @@
-"""Sums by bin and label, as statistics hold them, in the place of rows: weights may come late."""
+"""Sums by bin and label of `ShiftStatistics` used as rows, for weights that are given later."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StatisticsAsRows:
     label: np.ndarray
     weight: np.ndarray
     rows: np.ndarray
-    unit: np.ndarray  # what a row is of an observation: 1, or less if frequency weights are below 1
+    unit: np.ndarray  # observations a row stands for: 1, or less if frequency weights are below 1
     residual: np.ndarray
     squared: np.ndarray
     target_count: np.ndarray  # (B,)
@@ -64,31 +64,31 @@ def event_cells(statistics: ShiftStatistics, k: int, class_weights: np.ndarray) 
 
 
 def bin_sums_of(statistics: ShiftStatistics, class_weights: np.ndarray) -> BinSums:
-    """What fits need, for class weights that come now."""
+    """The sums for the regressions, with these class weights."""
     edges = statistics.edges
     table = np.zeros((5, len(edges), edges.max_bins))
     for k in range(len(edges)):
         cells = event_cells(statistics, k, class_weights)
-        mass, pull = cells.rows * cells.weight, cells.residual * cells.weight
-        sums = [cells.rows, cells.rows * (cells.weight > 0), mass, mass * cells.weight, pull]
+        mass, residual = cells.rows * cells.weight, cells.residual * cells.weight
+        sums = [cells.rows, cells.rows * (cells.weight > 0), mass, mass * cells.weight, residual]
         table[:, k, : cells.bins] = [cells.by_bin(values) for values in sums]
-    rows, usable, mass, square, pull = table
+    rows, usable, mass, square, residual = table
     count, score = statistics.target[:2]
-    return BinSums(rows, usable, mass, square, pull, count, score)
+    return BinSums(rows, usable, mass, square, residual, count, score)
 
 
-def second_sums(
+def noise_sums_of(
     statistics: ShiftStatistics, class_weights: np.ndarray, fits: ResidualRegression
 ) -> tuple[np.ndarray, np.ndarray]:
     """(E, B) sums of w^2 e^2 / (1 - l), and of l w e / (1 - l)."""
-    noise, tilt = np.zeros((2, *fits.value.shape))
+    noise, leverage_sums = np.zeros((2, *fits.value.shape))
     for k in range(len(noise)):
         cells = event_cells(statistics, k, class_weights)
         g = fits.value[k, cells.bin]
         leverage = fits.leverage[k, cells.bin] * cells.weight * cells.unit
-        slack = np.maximum(1 - leverage, SMALLEST_GAP)
+        gap = np.maximum(1 - leverage, SMALLEST_GAP)
         excess = cells.residual - g * cells.rows
         squared = cells.squared - 2 * g * cells.residual + g**2 * cells.rows
-        noise[k, : cells.bins] = cells.by_bin(squared * cells.weight**2 * cells.unit / slack)
-        tilt[k, : cells.bins] = cells.by_bin(excess * cells.weight * leverage / slack)
-    return noise, tilt
+        noise[k, : cells.bins] = cells.by_bin(squared * cells.weight**2 * cells.unit / gap)
+        leverage_sums[k, : cells.bins] = cells.by_bin(excess * cells.weight * leverage / gap)
+    return noise, leverage_sums

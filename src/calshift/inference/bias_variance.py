@@ -1,11 +1,11 @@
-"""Errors freed of all noise, that of estimated weights included, and the laws of their intervals.
+"""Bias-corrected errors and their sampling distributions, with estimated class weights.
 
-With S = sum_i x_i x_i' + sum_j x_j x_j' over the moves of section 8 of docs/mathematics.md,
+With S = sum_i x_i x_i' + sum_j x_j x_j' over the influence x of section 8 of docs/mathematics.md,
 
-    plug = |a|^2 + 2 a . sum_i l_i o_i / (1 - l_i)        bias = tr S        T = |S|^2
+    plug-in = |a|^2 + 2 a . sum_i l_i o_i / (1 - l_i)        bias = tr S        T = |S|^2
     V1 = sum_i (2 x_i . a)^2, rows left out one by one, + the target's
 
-over all events together; what events share of T through random directions where they are many.
+over all events together; the part of T that events share is sketched where they are many.
 """
 
 from __future__ import annotations
@@ -13,30 +13,21 @@ from __future__ import annotations
 import numpy as np
 
 from calshift._core.addable import Tally
-from calshift.compiled import loops
 from calshift.engines import Blocks
 from calshift.engines.base import Engine
 from calshift.estimators import RegressionNoise, errors, unfold_errors
 from calshift.inference.event_estimates import EventEstimates
-from calshift.inference.influence_sums import (
-    Signs,
-    SourceInfluenceSums,
-    TargetInfluenceSums,
-    TargetNoise,
-)
+from calshift.inference.influence_sums import SourceInfluenceSums, TargetInfluenceSums, TargetNoise
 from calshift.inference.row_influence import InfluenceTables
-from calshift.results import (
-    AbsoluteErrorDistribution,
-    RowInfluence,
-    SquaredErrorDistribution,
-)
+from calshift.inference.signed_residuals import SignedResiduals
+from calshift.results import AbsoluteErrorDistribution, RowInfluence, SquaredErrorDistribution
 
 FEW_EVENTS = 20  # up to which all rows are sketched
-SMALL_SHARE = 0.1  # of the mean, below which what a row adds to S is left out of the sketch
+SMALL_SHARE = 0.1  # of the mean, below which a row's part of S is left out of the sketch
 
 
 def estimate_events(
-    moves: InfluenceTables,
+    tables: InfluenceTables,
     source: Engine,
     target: Engine | None,
     norm: float,
@@ -44,215 +35,191 @@ def estimate_events(
     interval: bool,
     signed: np.ndarray | None = None,
 ) -> EventEstimates:
-    """The errors, and their laws if asked for; those exist for norms 1 and 2.
+    """Errors of all events, and their sampling distributions if asked for (norms 1 and 2).
 
-    ``signed`` (E, S) is what mean |g| needs of the labels where weights were estimated.
+    ``signed`` (E, S) has u sign(g) by label, for norm 1 with estimated weights.
     """
-    distributions = interval and norm in (1, 2)
-    if not debias and not distributions:
-        return EventEstimates(errors(moves.fits, norm, None))
-    if moves.scaled_weights.influence is not None:  # moves of all weights are as wide as the rows
+    interval = interval and norm in (1, 2)
+    if not debias and not interval:
+        return EventEstimates(errors(tables.fits, norm, None))
+    if tables.scaled_weights.influence is not None:  # which is as wide as the rows
         source, target = Blocks(source), None if target is None else Blocks(target)
-    more = _target_noise(moves, target)
-    if not distributions:
-        second = _second(moves, source.total(SourceInfluenceSums(moves)), more)
-        return EventEstimates(errors(moves.fits, norm, second if debias else None))
-    return _with_distributions(moves, (source, target), norm, debias, more, signed)
+    weight_noise = _target_noise(tables, target)
+    if not interval:
+        sums = source.total(SourceInfluenceSums(tables))
+        return EventEstimates(errors(tables.fits, norm, _noise(tables, sums, weight_noise)))
+    return _with_distributions(tables, (source, target), norm, debias, weight_noise, signed)
 
 
 def _with_distributions(
-    moves: InfluenceTables,
+    tables: InfluenceTables,
     engines: tuple[Engine, Engine | None],
     norm: float,
     debias: bool,
-    more: np.ndarray,
+    weight_noise: np.ndarray,
     signed: np.ndarray | None,
 ) -> EventEstimates:
-    (source, target), fits = engines, moves.fits
-    signs = None
+    (source, target), fits, signs = engines, tables.fits, None
     if norm == 1:
-        counts = source.summary.class_counts[moves.scaled_weights.seen]
-        signs = Signs.of(fits, signed, counts, source.summary.square / source.summary.size)
+        counts = source.summary.class_counts[tables.scaled_weights.seen]
+        part = source.summary.square / source.summary.size
+        signs = SignedResiduals.of(fits, signed, counts, part)
     kept = source.in_memory is not None and (target is None or target.in_memory is not None)
-    kernel = SourceInfluenceSums(moves, True, kept, _threshold(moves, source), signs)
-    tally = source.total(kernel)
-    second, beside = _second(moves, tally, more), None
+    sums = source.total(SourceInfluenceSums(tables, True, kept, _threshold(tables, source), signs))
+    noise = _noise(tables, sums, weight_noise)
     if signs is not None:
-        signs = signs.with_gaps(fits, unfold_errors(fits, 1, second))
-    if target is not None:
-        beside = target.total(TargetInfluenceSums(moves, kept, signs))
-    values = errors(fits, norm, second if debias else None)
-    variance, mean, rows = _moved(moves, tally, beside, "squared", moves.slope_by_weight, source)
-    distribution, distributions = _squared_error_distributions(
-        moves, second, _whole(moves, tally, more), variance, mean
-    )
+        signs = signs.with_gaps(fits, unfold_errors(fits, 1, noise))
+    others = None if target is None else target.total(TargetInfluenceSums(tables, kept, signs))
+    values = errors(fits, norm, noise if debias else None)
+    first = _first_order(tables, (sums, others), "squared", tables.gradient_by_weight, source)
+    whole = _covariance_of_all(tables, sums, weight_noise)
+    mean, each = _squared_distributions(tables, noise, whole, *first[:2])
     if signs is None:
-        return EventEstimates(values, distribution, distributions, rows)
-    variance, mean, rows = _moved(moves, tally, beside, "absolute", signs.by_weight, source)
-    least, gap = tally["least"], signs.mean_gap
-    mean_distribution = AbsoluteErrorDistribution(gap.mean(), least.mean(), mean, distribution)
+        return EventEstimates(values, mean, each, first[2])
+    variance, square, rows = _first_order(
+        tables, (sums, others), "absolute", signs.by_weight, source
+    )
+    least, gap = sums["least"], signs.mean_gap
+    of_mean = AbsoluteErrorDistribution(gap.mean(), least.mean(), square, mean)
     return EventEstimates(
-        values,
-        mean_distribution,
-        AbsoluteErrorDistribution(gap, least, variance, distributions),
-        rows,
+        values, of_mean, AbsoluteErrorDistribution(gap, least, variance, each), rows
     )
 
 
-def _threshold(moves: InfluenceTables, source: Engine) -> float:
-    """What a row must add to the trace of S through one event to be sketched.
+def _threshold(tables: InfluenceTables, source: Engine) -> float:
+    """The least part of the trace of S of a row in one event that is sketched.
 
-    All rows are if S is exact, or if events are few: then most matter.
+    All rows are sketched if S is exact, or if events are few: then most matter.
     """
-    E, n = len(moves.fits.value), source.summary.size
-    if moves.exact or E <= FEW_EVENTS:
+    E, n = len(tables.fits.value), source.summary.size
+    if tables.exact or E <= FEW_EVENTS:
         return -1.0
-    return SMALL_SHARE * moves.fits.planned_trace / (n * E)
+    return SMALL_SHARE * tables.fits.expected_trace / (n * E)
 
 
-def _target_noise(moves: InfluenceTables, target: Engine | None) -> np.ndarray:
+def _target_noise(tables: InfluenceTables, target: Engine | None) -> np.ndarray:
     """sum_j phi_j phi_j', and of observations of neither sample.
 
     The method knows the first from its own sums, but for rows that count less than one.
     """
-    scaled_weights = moves.scaled_weights
-    if target is None or scaled_weights.influence is None:
-        return np.zeros((moves.by_weight.shape[2],) * 2)
-    outside = scaled_weights.outside_influence
+    weights = tables.scaled_weights
+    if target is None or weights.influence is None:
+        return np.zeros((tables.by_weight.shape[2],) * 2)
+    outside = weights.outside_influence
     if target.summary.light:
-        return np.asarray(target.total(TargetNoise(moves)) + outside.T @ outside)
-    known = scaled_weights.influence.target_square / (
-        scaled_weights.scale**2 * scaled_weights.sizes[1]
-    )
-    return np.asarray(known + outside.T @ outside)
+        return np.asarray(target.total(TargetNoise(weights)) + outside.T @ outside)
+    inside = weights.influence.target_square / (weights.scale**2 * weights.sizes[1])
+    return np.asarray(inside + outside.T @ outside)
 
 
-def _second(moves: InfluenceTables, tally: Tally, target: np.ndarray) -> RegressionNoise:
-    """S of each event, and what tilts its fit.
+def _noise(tables: InfluenceTables, sums: Tally, weight_noise: np.ndarray) -> RegressionNoise:
+    """S of each event, and the bias of its ratios.
 
-    To the noise of residuals estimated weights add sum_i (o_i phi_i' Gam' + its transpose) +
-    Gam (sum phi phi') Gam'. If class counts were fixed, what lies between the classes goes.
+    Estimated weights add sum_i (o_i phi_i' Gam' + its transpose) + Gam (sum phi phi') Gam'. If
+    class counts were fixed, the part between the classes is subtracted.
     """
-    fits = moves.fits
-    covariance = fits.covariance(tally["noise"])
-    if "cross" not in tally and moves.counts is None:
-        return RegressionNoise(fits, covariance, tally["tilt"])
-    if covariance.ndim == 2:
+    fits = tables.fits
+    covariance = fits.covariance(sums["noise"])
+    estimated, stratified = "cross" in sums, tables.counts is not None
+    if (estimated or stratified) and covariance.ndim == 2:
         covariance = covariance[:, :, None] * np.eye(covariance.shape[1])
-    if "cross" in tally:
-        gam = moves.by_weight
-        once = fits.times(tally["cross"]) @ moves.shortened(gam).transpose(0, 2, 1)
+    if estimated:
+        gam = tables.by_weight
+        once = fits.times(sums["cross"]) @ tables.project(gam).transpose(0, 2, 1)
         covariance = covariance + once + once.transpose(0, 2, 1)
-        covariance += gam @ (tally["square"] + target) @ gam.transpose(0, 2, 1)
-    if moves.counts is not None:
-        covariance = covariance - _between(moves, tally)
-    return RegressionNoise(fits, covariance, tally["tilt"])
+        covariance += gam @ (sums["square"] + weight_noise) @ gam.transpose(0, 2, 1)
+    if stratified:
+        covariance = covariance - _covariance_between(tables, sums)
+    return RegressionNoise(fits, covariance, sums["leverage_sums"])
 
 
-def _between(moves: InfluenceTables, tally: Tally) -> np.ndarray:
+def _covariance_between(tables: InfluenceTables, sums: Tally) -> np.ndarray:
     """(E, R, R) the part of each event's S that lies between the classes."""
-    assert moves.counts is not None
-    moved = moves.fits.times(tally["noise_by_label"])
-    moved = moved + moves.by_weight @ tally["phi_by_label"].T
-    return np.asarray((moved / np.maximum(moves.counts, 1)) @ moved.transpose(0, 2, 1))
+    assert tables.counts is not None
+    by_label = tables.fits.times(sums["noise_by_label"])
+    by_label = by_label + tables.by_weight @ sums["phi_by_label"].T
+    return np.asarray((by_label / np.maximum(tables.counts, 1)) @ by_label.transpose(0, 2, 1))
 
 
-def _whole(moves: InfluenceTables, tally: Tally, target: np.ndarray) -> np.ndarray | None:
+def _covariance_of_all(
+    tables: InfluenceTables, sums: Tally, weight_noise: np.ndarray
+) -> np.ndarray | None:
     """S of all events in the directions of the sketch; None for one event."""
-    if moves.alone:
+    if tables.single:
         return None
-    whole = tally["whole"] + moves.sketch_by_weight.T @ target @ moves.sketch_by_weight
-    if moves.counts is None:
+    whole = sums["whole"] + tables.sketch_by_weight.T @ weight_noise @ tables.sketch_by_weight
+    if tables.counts is None:
         return np.asarray(whole)
-    by_label = tally["whole_by_label"]
-    return np.asarray(whole - by_label.T @ (by_label / np.maximum(moves.counts, 1)[:, None]))
+    by_label = sums["whole_by_label"]
+    return np.asarray(whole - by_label.T @ (by_label / np.maximum(tables.counts, 1)[:, None]))
 
 
-def _moved(
-    moves: InfluenceTables,
-    tally: Tally,
-    beside: Tally | None,
+def _first_order(
+    tables: InfluenceTables,
+    sums: tuple[Tally, Tally | None],
     name: str,
     by_weight: np.ndarray,
     source: Engine,
 ) -> tuple[np.ndarray, float, RowInfluence | None]:
-    """Variances of the events and of their mean to first order, and the moves of that mean.
+    """Variances of the events and of their mean to first order, and the influence on that mean.
 
-    ``by_weight`` (S, E) has the slopes of the events in the class weights.
+    ``by_weight`` (S, E) has the derivatives of the events in the class weights.
     """
-    part = tally[name]
-    variance, mean, rows = part["variance"], part["mean"], None
-    within = None
-    if moves.counts is not None:
-        by_label, worth = part["by_label"], np.maximum(moves.counts, 1)
-        between = (by_label**2 / worth[:, None]).sum(axis=0)
-        variance = np.maximum(variance - between, 0.0)  # rounding may leave less than nothing
+    (own_sums, target_sums), own, within = sums, None, None
+    variance, mean = own_sums[name]["variance"], own_sums[name]["mean"]
+    if tables.counts is not None:
+        by_label, sizes = own_sums[f"{name}_by_label"], np.maximum(tables.counts, 1)
+        between = (by_label**2 / sizes[:, None]).sum(axis=0)
+        variance = np.maximum(variance - between, 0.0)  # rounding may leave less than 0
         within = by_label.mean(axis=1)
-        mean = max(mean - float((within**2 / worth).sum()), 0.0)
-    kept = source.in_memory if part["rows"] else None
-    if kept is not None:
-        own = _kept_rows(part, source, within)
+        mean = max(mean - float((within**2 / sizes).sum()), 0.0)
+    rows = source.in_memory if own_sums[name]["rows"] else None
+    if rows is not None:
+        own = np.concatenate(own_sums[name]["rows"])
+        if within is not None:  # around the mean of the class
+            centre = within / np.maximum(source.summary.class_counts, 1e-300)
+            own = own - np.sqrt(rows.squared_frequency) * centre[rows.labels]
         mean = float(own @ own)
-    if beside is None:
-        return variance, mean, None if kept is None else RowInfluence(own, None, kept.fingerprint)
-    other, outside = beside[name], moves.scaled_weights.outside_influence @ by_weight
-    variance = variance + other["variance"] + (outside**2).sum(axis=0)
-    moved = outside.mean(axis=1)
-    mean = mean + other["mean"] + float(moved @ moved)
-    if kept is not None:
-        rows = RowInfluence(own, _joined(other["rows"]), kept.fingerprint, moved)
-    return variance, mean, rows
+    if target_sums is None:
+        influence = (
+            None if own is None or rows is None else RowInfluence(own, None, rows.fingerprint)
+        )
+        return variance, mean, influence
+    outside = tables.scaled_weights.outside_influence @ by_weight
+    variance = variance + target_sums[name]["variance"] + (outside**2).sum(axis=0)
+    of_mean = outside.mean(axis=1)
+    mean = mean + target_sums[name]["mean"] + float(of_mean @ of_mean)
+    if own is None or rows is None:
+        return variance, mean, None
+    others = np.concatenate(target_sums[name]["rows"])
+    return variance, mean, RowInfluence(own, others, rows.fingerprint, of_mean)
 
 
-def _joined(rows: list[np.ndarray]) -> np.ndarray:
-    """The moves of all blocks; mostly there is but one."""
-    return rows[0] if len(rows) == 1 else np.concatenate(rows)
-
-
-def _kept_rows(part: Tally, source: Engine, within: np.ndarray | None) -> np.ndarray:
-    """The moves of the source's rows, around the mean of their class if counts were fixed."""
-    rows = _joined(part["rows"])
-    if within is None:
-        return rows
-    assert source.in_memory is not None
-    mean = within / np.maximum(source.summary.class_counts, 1e-300)
-    return np.asarray(
-        rows - np.sqrt(source.in_memory.squared_frequency) * mean[source.in_memory.labels]
-    )
-
-
-def _squared_error_distributions(
-    moves: InfluenceTables,
-    second: RegressionNoise,
+def _squared_distributions(
+    tables: InfluenceTables,
+    noise: RegressionNoise,
     whole: np.ndarray | None,
     variance: np.ndarray,
     mean: float,
 ) -> tuple[SquaredErrorDistribution, SquaredErrorDistribution]:
-    """Of |a|^2, the mean over the events and each; freed of the bias of the ratio."""
-    fits, E = moves.fits, len(variance)
-    plug = fits.plug + second.lean
-    bias = np.maximum(second.trace, 0.0)
-    each = second.squares
-    together = float(each.sum())
-    if whole is not None and moves.exact:
-        together = float(np.sum(whole**2))
+    """Of |a|^2, the mean over the events and each, corrected for the bias of the ratio."""
+    plugin = tables.fits.plugin + noise.ratio_bias
+    bias, each, E = np.maximum(noise.trace, 0.0), noise.squares, len(variance)
+    total = float(each.sum())
+    if whole is not None and tables.exact:
+        total = float(np.sum(whole**2))
     elif whole is not None:
-        together += _shared(moves, second.covariance, whole)
-    distribution = SquaredErrorDistribution(
-        max(plug.mean(), 0.0), bias.mean(), mean, together / E**2
-    )
-    return distribution, SquaredErrorDistribution(np.maximum(plug, 0.0), bias, variance, each)
+        total += _shared_squares(tables, noise.covariance, whole)
+    of_mean = SquaredErrorDistribution(max(plugin.mean(), 0.0), bias.mean(), mean, total / E**2)
+    return of_mean, SquaredErrorDistribution(np.maximum(plugin, 0.0), bias, variance, each)
 
 
-def _shared(moves: InfluenceTables, covariance: np.ndarray, whole: np.ndarray) -> float:
+def _shared_squares(tables: InfluenceTables, covariance: np.ndarray, whole: np.ndarray) -> float:
     """|S|^2 off the events' own blocks: r' S s over pairs of different random directions r, s."""
-    turn, compiled, D = moves.directions, loops(), len(whole)
-    own = np.zeros((D, D))
+    directions, D = tables.directions, len(whole)
     if covariance.ndim == 2:
-        own = np.einsum("erd,er,erc->dc", turn, covariance, turn)
-    elif compiled is None:
-        own = turn.reshape(-1, D).T @ (covariance @ turn).reshape(-1, D)
+        own = np.einsum("erd,er,erc->dc", directions, covariance, directions)
     else:
-        compiled.share_hats(covariance, moves.fits.layout.count, turn, own)
+        own = directions.reshape(-1, D).T @ (covariance @ directions).reshape(-1, D)
     apart = (whole - own) ** 2
     return float((apart.sum() - apart.trace()) / (D * (D - 1)))

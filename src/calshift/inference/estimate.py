@@ -1,7 +1,6 @@
-"""From checked samples, options and class weights to the error of every event and its laws.
+"""Errors of all events from validated samples, options and class weights.
 
-The one place that knows which estimator takes which road: sums over bins, a second pass over rows,
-or pairs of rows.
+Estimators take sums over bins, a second pass over rows, or pairs of rows.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def event_errors(
         what = "a kernel, which compares pairs of rows,"
         rows = rows_in_memory(source, what)
         others = None if target is None else rows_in_memory(target, what)
-        return _smoothed(rows, others, events, options, class_weights)
+        return _estimate_by_kernel(rows, others, events, options, class_weights)
     at = source if target is None else target
     bins = bin_sample(at, events, options.bins, options.binning)
     kept = np.ones(events.count, dtype=bool)
@@ -66,16 +65,17 @@ def event_errors(
         kept = ~np.isnan(class_weights)
         bins = bins.only(np.flatnonzero(kept))
     if options.estimator == "paper":
-        found = _paper(source, target, bins.edges, options, np.nan_to_num(class_weights))
-    else:
-        scaled_weights = ScaledWeights.of(
-            class_weights, influence, (source.summary.size, at.summary.size)
+        found = _estimate_as_paper(
+            source, target, bins.edges, options, np.nan_to_num(class_weights)
         )
-        found = _fitted(source, target, bins, options, scaled_weights, interval)
-    return _spread(found, kept)
+    else:
+        sizes = source.summary.size, at.summary.size
+        weights = ScaledWeights.of(class_weights, influence, sizes)
+        found = _estimate_by_regression(source, target, bins, options, weights, interval)
+    return _insert_missing(found, kept)
 
 
-def _spread(found: EventEstimates, kept: np.ndarray) -> EventEstimates:
+def _insert_missing(found: EventEstimates, kept: np.ndarray) -> EventEstimates:
     """NaN in the place of events left out."""
     if kept.all():
         return found
@@ -103,7 +103,7 @@ def gather_statistics(source: Engine, target: Engine | None, edges: BinEdges) ->
     return statistics + target_sums
 
 
-def _paper(
+def _estimate_as_paper(
     source: Engine,
     target: Engine | None,
     edges: BinEdges,
@@ -125,7 +125,7 @@ def _paper(
     return EventEstimates(np.concatenate(values), merged=merged)
 
 
-def _fitted(
+def _estimate_by_regression(
     source: Engine,
     target: Engine | None,
     bins: BinnedSample,
@@ -133,40 +133,35 @@ def _fitted(
     scaled_weights: ScaledWeights,
     interval: bool,
 ) -> EventEstimates:
-    """Plug-in and debiased: residuals fitted on the bins' sums, then the noise of the fits."""
-    places = bins.places(source, target)
-    fits = fit_residuals(
-        _first_sums(source, target, bins, places, scaled_weights.values), bins.edges
-    )
+    """Plug-in and debiased: residuals regressed on the bins' sums, then their noise."""
+    locator, debias = bins.locator(source, target), options.estimator == "debiased"
+    sums = _sum_bins(source, target, bins, locator, scaled_weights.values)
+    fits = fit_residuals(sums, bins.edges)
     counts = source.summary.class_effective_size if options.stratified else None
     by_label: Tally | dict[str, None] = {"excess": None, "signed": None}
-    if scaled_weights.influence is not None and (interval or options.estimator == "debiased"):
-        by_label = source.total(
-            LabelSums(bins.edges, places, fits, scaled_weights.values, scaled_weights.seen)
-        )
+    if scaled_weights.influence is not None and (interval or debias):
+        by_label = source.total(LabelSums(locator, fits, scaled_weights.seen))
     rows = max(source.summary.rows, source.summary.size)
-    moves = InfluenceTables(
-        bins.edges, fits, scaled_weights, places, target is None, rows, counts, by_label["excess"]
+    tables = InfluenceTables(
+        fits, scaled_weights, locator, target is None, rows, counts, by_label["excess"]
     )
-    debias = options.estimator == "debiased"
-    found = estimate_events(
-        moves, source, target, options.norm, debias, interval, by_label["signed"]
-    )
+    signed = by_label["signed"]
+    found = estimate_events(tables, source, target, options.norm, debias, interval, signed)
     return replace(found, merged=fits.merged, sparse=share_on_few_rows(fits))
 
 
-def _first_sums(
-    source: Engine, target: Engine | None, bins: BinnedSample, places: BinLocator, w: np.ndarray
+def _sum_bins(
+    source: Engine, target: Engine | None, bins: BinnedSample, locator: BinLocator, w: np.ndarray
 ) -> BinSums:
-    """What fits need: a pass over the source, and one over the target if that was not counted."""
+    """A pass over the source, and one over the target if that was not counted."""
     count, score = bins.count, bins.score
     if count is None or score is None:
         at = source if target is None else target
-        count, score = at.total(TargetSums(bins.edges, places)).values()
-    return BinSums(**source.total(SourceSums(bins.edges, places, w)), count=count, score=score)
+        count, score = at.total(TargetSums(locator)).values()
+    return BinSums(**source.total(SourceSums(locator, w)), count=count, score=score)
 
 
-def _smoothed(
+def _estimate_by_kernel(
     source: Predictions,
     target: Predictions | None,
     events: Events,

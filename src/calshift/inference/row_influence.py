@@ -1,10 +1,10 @@
-"""How each row moves the fitted residuals of all events.
+"""Influence of each row on the regression coefficients of all events.
 
-A source row moves the coefficients of an event's fit by x_i, a target row by x_j:
+A source row has influence x_i on the coefficients of an event, a target row x_j:
 
     x_i = V X w_i e_i / sqrt(1 - l_i) + Gam phi_i / n        x_j = Gam phi_j / m
 
-phi is the influence on the class weights and Gam = V sum_i X e_i 1_{y_i}' the slope of the
+phi is the influence on the class weights and Gam = V sum_i X e_i 1_{y_i}' the derivative of the
 coefficients in them. Lengths are taken in M. docs/mathematics.md section 8.
 """
 
@@ -15,42 +15,40 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from calshift.binning.edges import BinEdges
 from calshift.binning.placement import BinLocator
-from calshift.estimators.regression import ResidualRegression, banded_product
+from calshift.estimators.regression import ResidualRegression
 from calshift.weights.influence import ScaledWeights
 
-EXACT_WORK = 3e7  # rows times squared coordinates, up to which S of all events is kept whole
+EXACT_WORK = 3e7  # rows times squared coordinates, up to which S of all events is exact
 SKETCH = 8  # random directions: |S|^2 of 10 or more events within 2 to 5%
-MOST_WEIGHTS = 256  # beyond which moves of the weights are shortened where they meet bins
-SHORT = 64
+MOST_WEIGHTS = 256  # class weights, above which their influence is projected where it meets bins
+PROJECTED = 64
 
 
 @lru_cache(maxsize=1)
-def _signs(E: int, R: int) -> np.ndarray:
+def _random_signs(E: int, R: int) -> np.ndarray:
     """(E, R, D) random signs, the same every time."""
     return 2.0 * np.random.default_rng(0).integers(0, 2, (E, R, SKETCH), np.int8) - 1.0
 
 
 @dataclass(frozen=True)
 class InfluenceTables:
-    """The fits of E events, on which rows are laid.
+    """The regressions of E events, and derivatives by which rows influence them.
 
     Attributes
     ----------
-    edges, fits : of the events
-    weighting : class weights and their influence
-    places : where rows lie on the tables by event and bin
-    labelled : whether the source stands for the target too
+    fits : the regressions
+    scaled_weights : class weights and their influence functions
+    locator : of the scores of rows in bins
+    labelled : whether the source is the target too
     rows : of the source, or its size if that is more
-    counts : what each class of the source is worth in rows if that was fixed by design, else None
+    counts : (K,) effective sizes of the source's classes if fixed by design, else None
     by_label : (E, R, S) X' e by label of the classes seen; None if the weights are given
     """
 
-    edges: BinEdges
     fits: ResidualRegression
     scaled_weights: ScaledWeights
-    places: BinLocator
+    locator: BinLocator
     labelled: bool
     rows: float
     counts: np.ndarray | None = None
@@ -64,68 +62,69 @@ class InfluenceTables:
         return self.fits.times(self.by_label)
 
     @cached_property
-    def slope_by_weight(self) -> np.ndarray:
+    def gradient_by_weight(self) -> np.ndarray:
         """(S, E) 2 Gam' M alpha."""
         if self.by_label is None:
             return np.zeros((0, len(self.fits.coefficients)))
-        pulled = banded_product(*self.fits.moments, self.fits.coefficients)
-        return np.asarray(2 * np.einsum("ers,er->se", self.by_weight, pulled))
+        by = np.einsum("ers,er->se", self.by_weight, self.fits.weighted_coefficients)
+        return np.asarray(2 * by)
+
+    @property
+    def own_share(self) -> float:
+        """1 / m where the source is the target too, else 0."""
+        return 1 / self.scaled_weights.sizes[1] if self.labelled else 0.0
 
     @cached_property
     def exact(self) -> bool:
-        """Whether S of all events together is kept whole, not sketched."""
-        coordinates = float(self.fits.layout.count.sum())
+        """Whether S of all events together is exact, not sketched."""
+        coordinates = float(self.fits.basis.count.sum())
         return self.rows * coordinates**2 <= EXACT_WORK
 
     @cached_property
-    def alone(self) -> bool:
-        """Whether there is but one event, which shares nothing."""
+    def single(self) -> bool:
+        """Whether there is only one event."""
         return len(self.fits.coefficients) == 1
 
     @cached_property
     def directions(self) -> np.ndarray:
         """(E, R, D) unit vectors in which M = 1 if coordinates are few, else random signs."""
-        return self._directed[0]
-
-    @cached_property
-    def turned(self) -> np.ndarray:
-        """(E, R, D) V in these directions."""
-        return self._directed[1]
-
-    @cached_property
-    def _directed(self) -> tuple[np.ndarray, np.ndarray]:
-        count, width = self.fits.layout.count, self.fits.layout.width
+        missing = self.fits.basis.missing
         if not self.exact:
-            return self.fits.directed(_signs(len(count), width))
-        unit = np.zeros((len(count), width, int(count.sum())))
-        event, knot = np.nonzero(np.arange(width) < count[:, None])
+            return self.fits.in_root_metric(_random_signs(*missing.shape))
+        event, knot = np.nonzero(~missing)
+        unit = np.zeros((*missing.shape, len(event)))
         unit[event, knot, np.arange(len(event))] = 1.0
-        return self.fits.directed(unit)
+        return self.fits.in_root_metric(unit)
 
     @cached_property
     def sketch(self) -> np.ndarray:
-        """(E B, D) X V in these directions."""
-        return np.asarray(self.fits.layout.design @ self.turned.reshape(-1, self.turned.shape[-1]))
+        """(E, B, D) X V in these directions, or D = 0 for a single event."""
+        if self.single:
+            return np.zeros((*self.fits.value.shape, 0))
+        at_knots = self.fits.times(self.directions)
+        E, _, D = at_knots.shape
+        at_bins = self.fits.basis.design @ at_knots.reshape(-1, D)
+        return np.asarray(at_bins).reshape(E, -1, D)
 
     @cached_property
     def sketch_by_weight(self) -> np.ndarray:
         """(S, D) Gam in these directions."""
-        if self.by_label is None:
-            return np.zeros((0, self.directions.shape[2]))
+        if self.by_label is None or self.single:
+            return np.zeros((self.by_weight.shape[2], self.sketch.shape[2]))
         return np.asarray(np.einsum("ers,erd->sd", self.by_weight, self.directions))
 
     @cached_property
-    def shortening(self) -> np.ndarray | None:
-        """(S, D) random signs by which moves of many weights are shortened, or None for few.
+    def projection(self) -> np.ndarray | None:
+        """(S, D) random signs on which the influence of many weights is projected, or None.
 
-        Products of shortened vectors have the right mean: s' t = E (r's)(r't).
+        Products of projected vectors have the right mean: s' t = E (r's)(r't).
         """
         S = self.by_weight.shape[2]
         if S <= MOST_WEIGHTS:
             return None
-        signs = np.random.default_rng(1).choice([-1.0, 1.0], (S, SHORT))
-        return np.asarray(signs / np.sqrt(SHORT))
+        signs = np.random.default_rng(1).choice([-1.0, 1.0], (S, PROJECTED))
+        return np.asarray(signs / np.sqrt(PROJECTED))
 
-    def shortened(self, moves: np.ndarray) -> np.ndarray:
-        """(..., S) moves of the weights in fewer columns, if they are many."""
-        return moves if self.shortening is None else np.asarray(moves @ self.shortening)
+    def project(self, influence: np.ndarray) -> np.ndarray:
+        """(..., S) influence on the weights in fewer columns, if there are many."""
+        return influence if self.projection is None else np.asarray(influence @ self.projection)
