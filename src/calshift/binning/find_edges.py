@@ -9,7 +9,7 @@ import numpy as np
 
 from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
-from calshift._core.score_grid import CELLS, cell_of
+from calshift._core.score_grid import ANGLE, CELLS, MIDDLE, cell_of
 from calshift.binning.edges import (
     FINE_BINS,
     BinEdges,
@@ -23,7 +23,6 @@ from calshift.binning.placement import (
     KEPT_SCORES,
     BinLocator,
     ScoreBlock,
-    bin_type,
     locate,
     score_blocks,
 )
@@ -93,53 +92,44 @@ def _find_fine_bins(
     engine: Engine, events: Events, classes: tuple[Any, ...] | None
 ) -> BinnedSample:
     """Fine bins, whose edges lie between cells of the grid."""
-    bins, rows = FineBins.empty(events.count), engine.in_memory
-    blocks: list[ScoreBlock] = []
+    rows, parts, blocks = engine.in_memory, [], []
     if rows is not None and rows.p.size <= KEPT_SCORES:
         for block in score_blocks(rows, events, tuple(range(events.count))):
-            bins.cut(block.events, count_cells(block.score, rows.sample_weight))
-            blocks.append(replace(block, bins=locate(block.score, bins.table[block.events])))
+            cells = count_cells(block.score, rows.sample_weight)
+            parts.append(cut_cells(cells, MIDDLE, ANGLE, FINE_BINS))
+            blocks.append(replace(block, bins=locate(block.score, parts[-1][3])))
     else:
         at_once = events.count if rows is None else max(1, MOST_CELLS // CELLS)
         for start in range(0, events.count, at_once):
-            here = slice(start, min(start + at_once, events.count))
-            counted = engine.total(GridCount(events, tuple(range(here.start, here.stop))))
-            bins.cut(here, counted["cells"])
-    edges = BinEdges.between_cells(events, bins.cuts, bins.number, classes)
+            which = tuple(range(start, min(start + at_once, events.count)))
+            cells = engine.total(GridCount(events, which))["cells"]
+            parts.append(cut_cells(cells, MIDDLE, ANGLE, FINE_BINS))
+    cuts, number, table = (np.concatenate([part[k] for part in parts]) for k in (0, 1, 3))
+    edges = BinEdges.between_cells(events, cuts, number, classes)
     width = edges.max_bins
-    count, score = bins.sums[:, :, :width]
+    count, score = np.concatenate([part[2][:, :, :width] for part in parts], axis=1)
     kept = tuple(replace(block, width=width) for block in blocks)
-    return BinnedSample(edges, count, score, bins.table, kept)
+    return BinnedSample(edges, count, score, table, kept)
 
 
-@dataclass(frozen=True)
-class FineBins:
-    """Arrays for the fine bins of E events.
+@fastest
+def cut_cells(
+    cells: np.ndarray, middle: np.ndarray, angle: np.ndarray, most: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Fine bins from rows and scores (2, E, CELLS) on the grid.
 
-    cuts (E, bins) : first cells; sums (2, E, bins) : rows and scores; number (E,) of cuts;
-    table (E, CELLS) : the bin of each cell.
+    Returns the first cells (E, most) of all bins but one and their number (E,), the sums
+    (2, E, most) in each bin, and the bin (E, CELLS) of each cell.
     """
-
-    cuts: np.ndarray
-    sums: np.ndarray
-    number: np.ndarray
-    table: np.ndarray
-
-    @staticmethod
-    def empty(E: int) -> FineBins:
-        """Arrays to be filled."""
-        cuts, number = np.zeros((E, FINE_BINS), np.int64), np.zeros(E, np.int64)
-        table = np.empty((E, CELLS), bin_type(FINE_BINS))
-        return FineBins(cuts, np.zeros((2, E, FINE_BINS)), number, table)
-
-    def cut(self, events: slice, cells: np.ndarray) -> None:
-        """Fill in some events, from rows and scores (2, E, CELLS) on the grid."""
-        for k, cut in enumerate(fine_cuts(cells[0])):
-            event, starts = events.start + k, np.append(0, cut)
-            self.cuts[event, : len(cut)], self.number[event] = cut, len(cut)
-            self.sums[:, event, : len(starts)] = np.add.reduceat(cells[:, k], starts, axis=1)
-            length = np.diff(np.append(starts, CELLS))
-            self.table[event] = np.repeat(np.arange(len(starts)), length)
+    E = cells.shape[1]
+    cuts, number = np.zeros((E, most), np.int64), np.zeros(E, np.int64)
+    sums, table = np.zeros((2, E, most)), np.empty((E, CELLS), np.uint8)
+    for k, cut in enumerate(fine_cuts(cells[0], most)):
+        starts = np.append(0, cut)
+        cuts[k, : len(cut)], number[k] = cut, len(cut)
+        sums[:, k, : len(starts)] = np.add.reduceat(cells[:, k], starts, axis=1)
+        table[k] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, CELLS)))
+    return cuts, number, sums, table
 
 
 @fastest

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from calshift.binning.edges import FINE_BINS
+from calshift.compiled import fastest
 
 HATS_SCALE, HATS_POWER = 2.2, 0.25  # hats planned: 10 at 500 rows, 22 at 10 000
 LEAST_HATS = 3
@@ -21,6 +22,7 @@ NEARLY = 1 - 1e-9  # of a count of rows: sums of weights in another order miss i
 LEAST_SOURCE = 5.0 * NEARLY  # rows between two knots; all noise of the fit comes from the source
 LEAST_TARGET = 2.0 * NEARLY
 LEAST_DISTINCT = 2.0 * NEARLY  # source rows of a knot, where distinct scores are no more than hats
+LEAST_ROWS = (LEAST_DISTINCT, LEAST_SOURCE, LEAST_TARGET)
 
 
 def planned_hats(n: float) -> int:
@@ -42,35 +44,50 @@ def positions(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return np.asarray((rank + angle / np.where(span > 0, span, 1.0)) / 2)
 
 
+@fastest
 def choose_knots(
-    t: np.ndarray, source: np.ndarray, target: np.ndarray, bins: np.ndarray, hats: int
-) -> list[np.ndarray]:
-    """Bins with a knot, for each event, from positions and rows (E, B) of its first ``bins``."""
-    rows = zip(t, source, target, bins, strict=True)
-    return [knots(at[:b], one[:b], two[:b], hats) for at, one, two, b in rows]
-
-
-def knots(
-    t: np.ndarray, source_count: np.ndarray, target_count: np.ndarray, hats: int
+    t: np.ndarray,
+    source: np.ndarray,
+    target: np.ndarray,
+    bins: np.ndarray,
+    hats: int,
+    least: tuple[float, float, float],
 ) -> np.ndarray:
+    """(E, B) bool, the bins with a knot, from positions and rows (E, B) of their first ``bins``.
+
+    ``least`` : source rows of a knot where distinct scores are few, else, and target rows.
+    """
+    found = np.zeros(t.shape, dtype=bool)
+    for k, end in enumerate(bins):
+        found[k, _knots(t[k, :end], source[k, :end], target[k, :end], hats, least)] = True
+    return found
+
+
+def _knots(
+    t: np.ndarray,
+    source_count: np.ndarray,
+    target_count: np.ndarray,
+    hats: int,
+    least: tuple[float, float, float],
+) -> list[int]:
     """Bins at which an event has knots: even steps in t, longer where rows are few.
 
     From the middle outwards, so that scores read from the other end (1 - p) have the same knots.
     """
     few = len(t) <= hats  # a handful of distinct scores: each is its own knot
     step = 0.0 if few else (t[-1] - t[0]) / (hats - 1) * (1 - 1e-9)
-    least = (LEAST_DISTINCT if few else LEAST_SOURCE, LEAST_TARGET)
+    rows = (least[0] if few else least[1], least[2])
     middle = int(np.argmin(np.abs(t - (t[0] + t[-1]) / 2)))
     upto = np.cumsum([source_count, target_count], axis=1)
     before = upto - [source_count, target_count]
-    right = _outwards(t[middle:], upto[:, middle:] - upto[:, [middle]], step, least)
-    left = _outwards(-t[middle::-1], before[:, [middle]] - before[:, middle::-1], step, least)
+    right = _outwards(t[middle:], upto[:, middle:] - upto[:, [middle]], step, rows)
+    left = _outwards(-t[middle::-1], before[:, [middle]] - before[:, middle::-1], step, rows)
     chosen = [*(middle - b for b in left[:0:-1]), *(middle + b for b in right)]
     if len(left) == 1:  # no knot on that side: the middle one goes to the end
         chosen[0] = 0
     if len(right) == 1 and len(left) > 1:
         chosen[-1] = len(t) - 1
-    return np.array(chosen)
+    return chosen
 
 
 def _outwards(
@@ -118,16 +135,14 @@ class HatBasis:
     count: np.ndarray
 
     @staticmethod
-    def of_hats(t: np.ndarray, chosen: list[np.ndarray]) -> HatBasis:
-        """With knots at the bins chosen, linear in t between them."""
-        E, count = len(t), np.array([len(one) for one in chosen])
-        event = np.repeat(np.arange(E), count)
-        bins = np.concatenate(chosen)
-        at = np.zeros((E, count.max() + 1))
-        at[event, np.concatenate([np.arange(one) for one in count])] = t[event, bins]
-        mark = np.zeros(t.shape, dtype=int)
-        mark[event, bins] = 1
-        left = np.clip(np.cumsum(mark, axis=1) - 1, 0, np.maximum(count - 2, 0)[:, None])
+    def of_hats(t: np.ndarray, knot: np.ndarray) -> HatBasis:
+        """With knots at some bins (E, B), linear in t between them."""
+        event, bins = np.nonzero(knot)
+        count = np.bincount(event, minlength=len(t))
+        number = np.cumsum(knot, axis=1)
+        at = np.zeros((len(t), count.max() + 1))
+        at[event, number[event, bins] - 1] = t[event, bins]
+        left = np.clip(number - 1, 0, np.maximum(count - 2, 0)[:, None])
         low, high = (np.take_along_axis(at, left + step, axis=1) for step in (0, 1))
         several = (count > 1)[:, None]
         share = np.divide(t - low, high - low, out=np.zeros(t.shape), where=several & (high > low))
@@ -142,12 +157,12 @@ class HatBasis:
         left = np.cumsum(mark, axis=1)
         return HatBasis(left, np.zeros(left.shape), np.array([len(one) for one in starts]))
 
-    @property
+    @cached_property
     def width(self) -> int:
         """R, knots of the event that has most."""
         return int(self.count.max())
 
-    @property
+    @cached_property
     def missing(self) -> np.ndarray:
         """(E, R) bool, knots that an event does not have."""
         return np.asarray(np.arange(self.width) >= self.count[:, None])
@@ -172,11 +187,15 @@ class HatBasis:
         return self._summed(values - later, later)
 
     def evaluate(self, coefficients: np.ndarray) -> np.ndarray:
-        """X coefficients: (E, R) -> (E, B)."""
-        padded = _padded(coefficients, 1)
-        place, share = self._place, self.share.ravel()
+        """X coefficients: (E, R) -> (E, B), or (E, R, D) -> (E, B, D)."""
+        padded = np.zeros((len(coefficients), self.width + 1, *coefficients.shape[2:]))
+        padded[:, : self.width] = coefficients
+        padded = padded.reshape(-1, *coefficients.shape[2:])
+        place, share = self._place.reshape(self.left.shape), self.share
+        if coefficients.ndim == 3:
+            share = share[:, :, None]
         low, high = padded[place], padded[place + 1]
-        return np.asarray(low + share * (high - low)).reshape(self.left.shape)
+        return np.asarray(low + share * (high - low))
 
     def band(self, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """X' diag(mass) X, which is tridiagonal: its diagonal and the one above, (E, R) each."""

@@ -44,6 +44,124 @@ def count_cells(score: np.ndarray, frequency: np.ndarray | None) -> np.ndarray:
 
 
 @compiled
+def _find_steps(
+    rows: np.ndarray, angle: np.ndarray, most: int, cells: np.ndarray, step: np.ndarray
+) -> int:
+    """How many cells have rows; which, and the fine bin to which their position rounds."""
+    number, upto = 0, 0.0
+    for cell in range(CELLS):
+        cells[number] = cell
+        number += rows[cell] != 0
+    for j in range(number):
+        here = rows[cells[j]]
+        upto += here
+        step[j] = upto - here / 2
+    first, last = angle[cells[0]], angle[cells[number - 1]]
+    span = last - first if last > first else 1.0
+    for j in range(number):
+        away = (step[j] / upto + (angle[cells[j]] - first) / span) / 2 - 0.5
+        steps = min(np.floor(np.abs(away) * (most - 1) + 0.5), float((most - 1) // 2))
+        step[j] = np.copysign(steps, away)
+    return int(number)
+
+
+@compiled
+def cut_cells(
+    cells: np.ndarray, middle: np.ndarray, angle: np.ndarray, most: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Fine bins from rows and scores (2, E, CELLS) on the grid.
+
+    Returns the first cells (E, most) of all bins but one and their number (E,), the sums
+    (2, E, most) in each bin, and the bin (E, CELLS) of each cell.
+    """
+    E = cells.shape[1]
+    cuts, number = np.zeros((E, most), np.int64), np.zeros(E, np.int64)
+    sums, table = np.zeros((2, E, most)), np.empty((E, CELLS), np.uint8)
+    occupied, step, halfway = np.empty(CELLS + 1, np.int64), np.empty(CELLS), np.empty(1)
+    nearest = np.empty(1, np.uint16)
+    for k in range(E):
+        b, begin = 0, 0
+        for j in range(1, _find_steps(cells[0, k], angle, most, occupied, step)):
+            if step[j] != step[j - 1]:
+                halfway[0] = (middle[occupied[j - 1]] + middle[occupied[j]]) / 2
+                _find_cells(halfway, nearest)
+                end, here = int(nearest[0]), middle[nearest[0]]
+                end += here < halfway[0] or (here == halfway[0] and end >= CENTRE)
+                table[k, begin:end] = b
+                cuts[k, b] = end
+                b, begin = b + 1, end
+        table[k, begin:] = b
+        number[k] = b
+        for cell in range(CELLS):
+            sums[0, k, table[k, cell]] += cells[0, k, cell]
+            sums[1, k, table[k, cell]] += cells[1, k, cell]
+    return cuts, number, sums, table
+
+
+@compiled
+def _step_outwards(
+    t: np.ndarray, source: np.ndarray, target: np.ndarray, start: int, end: int, step: float,
+    least: tuple[float, float], chosen: np.ndarray,
+) -> int:  # fmt: skip
+    """Knots from the bin ``start`` to ``end``, and how many."""
+    count, a, b, way = 1, start, start, 1 if end > start else -1
+    chosen[0] = start
+    more_source = more_target = 0.0
+    while b != end:
+        b += way
+        more_source += source[b]
+        more_target += target[b]
+        apart = abs(t[b] - t[a])
+        if more_source >= least[0] and more_target >= least[1] and apart >= step and apart > 0:
+            chosen[count] = b
+            count, a = count + 1, b
+            more_source = more_target = 0.0
+    apart = abs(t[end] - t[a])
+    enough = more_source >= least[0] and more_target >= least[1]
+    if enough and apart > 0 and apart >= step / 2:
+        chosen[count] = end
+        return count + 1
+    if count > 1:
+        chosen[count - 1] = end
+    return count
+
+
+@compiled
+def choose_knots(
+    t: np.ndarray, source: np.ndarray, target: np.ndarray, bins: np.ndarray, hats: int,
+    least: tuple[float, float, float],
+) -> np.ndarray:  # fmt: skip
+    """(E, B) bool, the bins with a knot, from positions and rows (E, B) of their first ``bins``.
+
+    ``least`` : source rows of a knot where distinct scores are few, else, and target rows.
+    """
+    found = np.zeros(t.shape, np.bool_)
+    left, right = np.empty(t.shape[1] + 1, np.int64), np.empty(t.shape[1] + 1, np.int64)
+    for k in range(len(t)):
+        end, at, middle = bins[k] - 1, t[k], 0
+        few = end < hats
+        step = 0.0 if few else (at[end] - at[0]) / (hats - 1) * (1 - 1e-9)
+        rows = least[0] if few else least[1], least[2]
+        centre = (at[0] + at[end]) / 2
+        for b in range(1, end + 1):
+            if abs(at[b] - centre) < abs(at[middle] - centre):
+                middle = b
+        ups = _step_outwards(at, source[k], target[k], middle, end, step, rows, right)
+        downs = _step_outwards(at, source[k], target[k], middle, 0, step, rows, left)
+        for b in range(1, downs):
+            found[k, left[b]] = True
+        for b in range(1, ups):
+            found[k, right[b]] = True
+        if downs == 1:
+            found[k, 0] = True
+        elif ups == 1:
+            found[k, end] = True
+        else:
+            found[k, middle] = True
+    return found
+
+
+@compiled
 def locate(score: np.ndarray, table: np.ndarray) -> np.ndarray:
     """(E, n) the bin of each score, from the bins (E, CELLS) of the cells of the grid."""
     E, n = score.shape
@@ -155,3 +273,37 @@ def add_target_influence(
             sums += value * value * (f * min(f, 1.0))
         square[k] = sums
     return square
+
+
+@compiled
+def factor(
+    diagonal: np.ndarray, above: np.ndarray, singular: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The diagonal of L and the one below it, (E, R) each; pivots below ``singular`` count as 0."""
+    main, below = np.zeros(diagonal.shape), np.zeros(diagonal.shape)
+    for e in range(len(diagonal)):
+        rest, least = diagonal[e, 0], singular * diagonal[e].max()
+        for k in range(diagonal.shape[1]):
+            if rest > least:
+                main[e, k] = np.sqrt(rest)
+                below[e, k] = above[e, k] / main[e, k]
+            if k + 1 < diagonal.shape[1]:
+                rest = diagonal[e, k + 1] - below[e, k] ** 2
+    return main, below
+
+
+@compiled
+def smallest_pivot(diagonal: np.ndarray, above: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """(E,) the smallest pivot of Gaussian elimination: positive if a matrix is definite.
+
+    ``missing`` (E, R) are rows that an event does not have.
+    """
+    least = diagonal[:, 0].copy()
+    for e in range(len(diagonal)):
+        pivot = diagonal[e, 0]
+        for k in range(1, diagonal.shape[1]):
+            taken = above[e, k - 1] ** 2 / pivot if pivot > 0 else 0.0
+            pivot = diagonal[e, k] - taken
+            if not missing[e, k]:
+                least[e] = min(least[e], pivot)
+    return least

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from calshift._core.addable import Tally
-from calshift._core.tridiagonal import multiply, near_diagonal
 from calshift.binning.edges import merge_sparse_bins
 from calshift.binning.statistics import ShiftStatistics
 from calshift.estimators.folded_normal import unfold
@@ -28,6 +27,7 @@ from calshift.estimators.statistics_sums import (
     event_cells,
     noise_sums_of,
 )
+from calshift.estimators.tridiagonal import multiply, near_diagonal
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from functools import cached_property
 
 import numpy as np
 
-from calshift._core import tridiagonal
-from calshift._core.tridiagonal import near_diagonal
 from calshift.binning.edges import BinEdges, merge_sparse_bins
-from calshift.binning.hat_basis import HatBasis, choose_knots, planned_hats, positions
+from calshift.binning.hat_basis import LEAST_ROWS, HatBasis, choose_knots, planned_hats, positions
+from calshift.estimators import tridiagonal
+from calshift.estimators.tridiagonal import near_diagonal
 
 EIGENVALUE_FLOOR = 0.5  # of A relative to M: where the source is sparser, shrink to no error
 SMALLEST_GAP = 0.1  # 1 - l: a row that determines a bin alone has no information on its noise
@@ -68,14 +68,12 @@ class ResidualRegression:
     ----------
     sums : what they were fitted to
     basis : X
-    inverse : V, (E, R, R), or (E, R) where it is diagonal
     merged : bins or planned hats that had too few rows of their own
     mean_score : (E, B) the target's mean score in each fine bin, None for plain bins
     """
 
     sums: BinSums
     basis: HatBasis
-    inverse: np.ndarray
     merged: int
     mean_score: np.ndarray | None = None
 
@@ -83,6 +81,19 @@ class ResidualRegression:
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """M: its diagonal and the one above, (E, R) each."""
         return self.basis.band(self.sums.share)
+
+    @cached_property
+    def root(self) -> tuple[np.ndarray, np.ndarray]:
+        """L of M = L L': its diagonal and the one below, (E, R) each."""
+        return tridiagonal.factor(*self.moments, SINGULAR)
+
+    @cached_property
+    def inverse(self) -> np.ndarray:
+        """V, (E, R, R), or (E, R) where it is diagonal."""
+        if self.mean_score is not None:
+            return _floored_inverse(self)
+        mass = self.basis.project(self.sums.mass)
+        return np.asarray(np.divide(1.0, mass, out=np.zeros(mass.shape), where=mass > 0))
 
     @cached_property
     def coefficients(self) -> np.ndarray:
@@ -150,7 +161,7 @@ class ResidualRegression:
 
     def in_root_metric(self, vectors: np.ndarray) -> np.ndarray:
         """L vectors with M = L L', (E, R, D); 0 for knots that an event does not have."""
-        main, below = tridiagonal.cholesky(*self.moments, SINGULAR)
+        main, below = self.root
         vectors = np.where(self.basis.missing[..., None], 0.0, vectors)
         out = main[..., None] * vectors
         out[:, 1:] += below[:, :-1, None] * vectors[:, :-1]
@@ -167,9 +178,7 @@ def _fit_bins(sums: BinSums, bins: np.ndarray) -> ResidualRegression:
     pairs = zip(sums.count, sums.usable, bins, strict=True)
     starts = [merge_sparse_bins(count[:b], usable[:b]) for count, usable, b in pairs]
     basis = HatBasis.of_groups(starts, bins)
-    mass = basis.project(sums.mass)
-    inverse = np.divide(1.0, mass, out=np.zeros(mass.shape), where=mass > 0)
-    return ResidualRegression(sums, basis, inverse, int(bins.sum() - basis.count.sum()))
+    return ResidualRegression(sums, basis, int(bins.sum() - basis.count.sum()))
 
 
 def _fit_hats(sums: BinSums, edges: BinEdges) -> ResidualRegression:
@@ -177,9 +186,10 @@ def _fit_hats(sums: BinSums, edges: BinEdges) -> ResidualRegression:
     planned, lower, bins = planned_hats(float(sums.rows[0].sum())), _lowest(sums, edges), edges.bins
     mean = np.where(sums.count > 0, sums.score / np.maximum(sums.count, 1e-300), lower)
     t = positions(sums.count, mean)
-    basis = HatBasis.of_hats(t, choose_knots(t, sums.rows, sums.count, bins, planned))
+    knots = choose_knots(t, sums.rows, sums.count, bins, planned, LEAST_ROWS)
+    basis = HatBasis.of_hats(t, knots)
     merged = np.maximum(np.minimum(planned, bins) - basis.count, 0).sum()
-    return ResidualRegression(sums, basis, _floored_inverse(basis, sums), int(merged), mean)
+    return ResidualRegression(sums, basis, int(merged), mean)
 
 
 def _lowest(sums: BinSums, edges: BinEdges) -> np.ndarray:
@@ -191,18 +201,18 @@ def _lowest(sums: BinSums, edges: BinEdges) -> np.ndarray:
     return lower
 
 
-def _floored_inverse(basis: HatBasis, sums: BinSums) -> np.ndarray:
+def _floored_inverse(fits: ResidualRegression) -> np.ndarray:
     """(E, R, R) A^-1, with A floored relative to M; 0 for knots that an event does not have.
 
     Under label shift A / sum w and M are the same matrix in the limit; where the source has far
     less mass than the target, A^-1 would explode on a handful of rows. Pivots of A / sum w - M / 2
     show whether it has a negative eigenvalue.
     """
-    total = sums.mass.sum(axis=1)[:, None]
-    A, M, missing = basis.band(sums.mass / total), basis.band(sums.share), basis.missing
+    total, M, missing = fits.sums.mass.sum(axis=1)[:, None], fits.moments, fits.basis.missing
+    A = fits.basis.band(fits.sums.mass / total)
     main, beside = (a - EIGENVALUE_FLOOR * m for a, m in zip(A, M, strict=True))
     sound = tridiagonal.smallest_pivot(main, beside, missing) > 0
-    sound &= tridiagonal.smallest_pivot(*M, missing) > SINGULAR * M[0].max(axis=1)
+    sound &= ((fits.root[0] > 0) | missing).all(axis=1)
     inverse = np.zeros((*A[0].shape, A[0].shape[1]))
     if sound.any():
         filled = np.where(missing, 1.0, A[0])[sound]

@@ -101,10 +101,7 @@ class InfluenceTables:
         """(E, B, D) X V in these directions, or D = 0 for a single event."""
         if self.single:
             return np.zeros((*self.fits.value.shape, 0))
-        at_knots = self.fits.times(self.directions)
-        E, _, D = at_knots.shape
-        at_bins = self.fits.basis.design @ at_knots.reshape(-1, D)
-        return np.asarray(at_bins).reshape(E, -1, D)
+        return self.fits.basis.evaluate(self.fits.times(self.directions))
 
     @cached_property
     def sketch_by_weight(self) -> np.ndarray:

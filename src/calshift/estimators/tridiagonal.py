@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from calshift.compiled import fastest
+
 
 def near_diagonal(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The diagonal of matrices (E, R, R) and the one above, (E, R) each; or of diagonals (E, R)."""
@@ -33,7 +35,8 @@ def dense(diagonal: np.ndarray, above: np.ndarray) -> np.ndarray:
     return full
 
 
-def cholesky(
+@fastest
+def factor(
     diagonal: np.ndarray, above: np.ndarray, singular: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The diagonal of L and the one below it, (E, R) each; pivots below ``singular`` count as 0."""
@@ -48,6 +51,7 @@ def cholesky(
     return main, below
 
 
+@fastest
 def smallest_pivot(diagonal: np.ndarray, above: np.ndarray, missing: np.ndarray) -> np.ndarray:
     """(E,) the smallest pivot of Gaussian elimination: positive if a matrix is definite.
 
