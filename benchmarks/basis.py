@@ -77,7 +77,8 @@ def candidates(seed: int, which: int) -> np.ndarray:
     }
     found = [both(bins) for bins in BINS.values()]
     for scale, least, floor in HATS.values():  # the constants of the library, one by one
-        basis.HATS_SCALE, basis.LEAST_SOURCE, fits.EIGENVALUE_FLOOR = scale, least, floor
+        basis.HATS_SCALE, fits.EIGENVALUE_FLOOR = scale, floor
+        fits.LEAST_ROWS = (basis.LEAST_DISTINCT, least, basis.LEAST_TARGET)
         found.append(both("auto"))
     return np.array(found)
 

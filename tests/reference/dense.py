@@ -71,10 +71,10 @@ def means(bins, target_bins, scores):
 
 def hats_of(sums, k, w):
     """(B, L) the hats of an event at its bins."""
-    layout = fit_residuals(bin_sums_of(sums, w / w.max()), sums.edges).layout
-    rows, columns = k * layout.left.shape[1], k * layout.width
+    basis = fit_residuals(bin_sums_of(sums, w / w.max()), sums.edges).basis
+    rows, columns = k * basis.left.shape[1], k * basis.width
     bins = len(sums.edges[k]) + 1
-    return layout.design.toarray()[rows : rows + bins, columns : columns + layout.count[k]]
+    return basis.design.toarray()[rows : rows + bins, columns : columns + basis.count[k]]
 
 
 @dataclass

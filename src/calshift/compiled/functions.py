@@ -81,8 +81,8 @@ def cut_cells(
     nearest = np.empty(1, np.uint16)
     for k in range(E):
         b, begin = 0, 0
-        for j in range(1, _find_steps(cells[0, k], angle, most, occupied, step)):
-            if step[j] != step[j - 1]:
+        for j in range(_find_steps(cells[0, k], angle, most, occupied, step)):
+            if j > 0 and step[j] != step[j - 1]:
                 halfway[0] = (middle[occupied[j - 1]] + middle[occupied[j]]) / 2
                 _find_cells(halfway, nearest)
                 end, here = int(nearest[0]), middle[nearest[0]]
@@ -90,11 +90,10 @@ def cut_cells(
                 table[k, begin:end] = b
                 cuts[k, b] = end
                 b, begin = b + 1, end
+            sums[0, k, b] += cells[0, k, occupied[j]]
+            sums[1, k, b] += cells[1, k, occupied[j]]
         table[k, begin:] = b
         number[k] = b
-        for cell in range(CELLS):
-            sums[0, k, table[k, cell]] += cells[0, k, cell]
-            sums[1, k, table[k, cell]] += cells[1, k, cell]
     return cuts, number, sums, table
 
 

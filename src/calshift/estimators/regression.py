@@ -247,22 +247,17 @@ def share_on_few_rows(fits: ResidualRegression) -> tuple[float, float]:
     The scores of each event are cut in parts with about the same share of its error, or of the
     target; the effective sample size of a part is (sum w)^2 / sum w^2.
     """
-    share = fits.sums.share
-    (few, total), (bare, whole) = (
-        _sum_sparse_parts(part, fits.sums) for part in (share * fits.value**2, share)
-    )
-    return few / total if total > 0 else 0.0, bare / whole
-
-
-def _sum_sparse_parts(part: np.ndarray, sums: BinSums) -> tuple[float, float]:
-    """The sum of ``part`` (E, B) over places with few source rows, and over all."""
+    sums, E = fits.sums, len(fits.value)
+    part = np.concatenate([sums.share * fits.value**2, sums.share])
     upto = np.cumsum(part, axis=1)
     total = np.maximum(upto[:, -1:], 1e-300)
     group = np.minimum((upto - part / 2) / total * PARTS + TIE, PARTS - 1).astype(int)
-    group += np.arange(len(part))[:, None] * PARTS
+    group += np.arange(2 * E)[:, None] * PARTS
+    each = np.tile(sums.mass, (2, 1)), np.tile(sums.square, (2, 1)), part
     mass, square, inside = (
-        np.bincount(group.ravel(), values.ravel(), PARTS * len(part))
-        for values in (sums.mass, sums.square, part)
+        np.bincount(group.ravel(), values.ravel(), PARTS * 2 * E) for values in each
     )
     few = mass**2 < (FEW_ROWS - TIE) * square + (square == 0)
-    return float(inside[few].sum()), float(upto[:, -1].sum())
+    sparse, whole = np.where(few, inside, 0.0).reshape(2, -1).sum(axis=1), upto[:, -1]
+    error, target = float(whole[:E].sum()), float(whole[E:].sum())
+    return float(sparse[0]) / error if error > 0 else 0.0, float(sparse[1]) / target

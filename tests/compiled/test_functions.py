@@ -1,0 +1,169 @@
+"""Every compiled function returns what its numpy version returns, and its file stands alone."""
+
+from __future__ import annotations
+
+import ast
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import calshift
+from calshift import compiled
+from calshift._core import score_grid
+from calshift.binning import find_edges, hat_basis, placement
+from calshift.estimators import row_sums, tridiagonal
+from calshift.inference import influence_sums
+
+functions = pytest.importorskip(
+    "calshift.compiled.functions", reason="compiled functions need numba: calshift[fast]"
+)
+
+N, E, B, D = 700, 5, 30, 4
+ZERO_COLUMNS = np.zeros((E, 0))
+
+
+class Sample:
+    """Arguments of the functions, drawn at random."""
+
+    def __init__(self, dtype: str, weighted: bool, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        self.score = rng.beta(0.3, 1.0, (E, N)).astype(dtype)
+        self.score[:, :4] = 0.0, 0.5, 1.0, 1e-13
+        self.frequency = rng.uniform(0.2, 3, N) if weighted else None
+        self.bins = rng.integers(0, B, (E, N)).astype(np.uint8)
+        self.true = rng.integers(-1, E + 1, N)
+        self.weight = rng.uniform(0.3, 1, N)
+        self.fit = rng.normal(size=(4, E, B)) ** 2 / 20
+        self.plugin = rng.uniform(size=E)
+        self.through = rng.normal(size=(E, N))
+        self.sketch = rng.normal(size=(E, B, D))
+        self.band = rng.uniform(0.5, 2, (E, B)), rng.uniform(0.1, 0.6, (E, B))
+        self.missing = np.arange(B) >= rng.integers(3, B + 1, (E, 1))
+        self.cells = find_edges.count_cells.__wrapped__(self.score, self.frequency)
+
+
+def bins_of_cells(a: Sample) -> tuple:
+    return a.cells, score_grid.MIDDLE, score_grid.ANGLE, 256
+
+
+def knots(a: Sample, hats: int) -> tuple:
+    rng = np.random.default_rng(hats)
+    t = np.sort(rng.uniform(size=(E, B)), axis=1)
+    rows = rng.poisson(4.0, (2, E, B)).astype(float)
+    return t, *rows, np.array([B, 1, 2, B // 2, B]), hats, hat_basis.LEAST_ROWS
+
+
+def source_influence(a: Sample, through: np.ndarray, own: float, threshold: float) -> tuple:
+    total, x = np.zeros(N), np.zeros((N, D))
+    rows = a.score, a.bins, a.true, a.weight, a.frequency
+    return *rows, a.fit, a.plugin, through, own, a.sketch, threshold, 0.1, total, x
+
+
+CASES = [
+    (placement.locate, lambda a: (a.score, np.tile(np.arange(9985) // 40, (E, 1)).astype("u1"))),
+    (find_edges.count_cells, lambda a: (a.score, a.frequency)),
+    (find_edges.cut_cells, bins_of_cells),
+    (hat_basis.choose_knots, lambda a: knots(a, 7)),
+    (hat_basis.choose_knots, lambda a: knots(a, 61)),
+    (row_sums.sum_source, lambda a: (a.score, a.bins, B, a.true, a.weight, a.frequency)),
+    (row_sums.sum_source, lambda a: (a.score, a.bins, B, a.true, 0 * a.weight + 2, a.frequency)),
+    (influence_sums.add_source_influence, lambda a: source_influence(a, a.through, 0.0, -1.0)),
+    (influence_sums.add_source_influence, lambda a: source_influence(a, ZERO_COLUMNS, 0.02, 1e-4)),
+    (influence_sums.add_source_influence, lambda a: source_influence(a, ZERO_COLUMNS, 0.0, 0.1)),
+    (
+        influence_sums.add_target_influence,
+        lambda a: (a.bins, a.frequency, a.fit[0], a.through, np.zeros(N)),
+    ),
+    (
+        influence_sums.add_target_influence,
+        lambda a: (a.bins, a.frequency, a.fit[0], ZERO_COLUMNS, np.zeros(N)),
+    ),
+    (tridiagonal.factor, lambda a: (*a.band, 1e-12)),
+    (tridiagonal.smallest_pivot, lambda a: (*a.band, a.missing)),
+]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(("function", "arguments"), CASES, ids=lambda v: getattr(v, "__name__", ""))
+def test_compiled_and_numpy_versions_agree(function, arguments, dtype, weighted):
+    plain, fast = (arguments(Sample(dtype, weighted)) for _ in range(2))
+    expected = function.__wrapped__(*plain)
+    found = getattr(functions, function.__name__)(*fast)
+    pairs = zip(_arrays(expected), _arrays(found), strict=True)
+    in_place = zip(_arrays(plain), _arrays(fast), strict=True)
+    for one, other in (*pairs, *in_place):
+        np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-13)
+
+
+def _arrays(values) -> list[np.ndarray]:
+    several = values if isinstance(values, tuple) else (values,)
+    return [one for one in several if isinstance(one, np.ndarray)]
+
+
+def test_every_compiled_function_has_a_numpy_version_of_the_same_form():
+    import inspect
+
+    dispatchers = {
+        name: one.py_func for name, one in vars(functions).items() if hasattr(one, "py_func")
+    }
+    public = {name for name in dispatchers if not name.startswith("_")}
+    tested = {function.__name__: function.__wrapped__ for function, _ in CASES}
+    assert public == set(tested)
+    for name in public:
+        one, other = dispatchers[name], tested[name]
+        assert list(inspect.signature(one).parameters) == list(inspect.signature(other).parameters)
+        assert inspect.getdoc(one) == inspect.getdoc(other)
+
+
+def test_the_file_of_compiled_functions_imports_nothing_of_calshift():
+    """numba invalidates cached machine code when this file changes, and looks at no other."""
+    tree = ast.parse(Path(functions.__file__).read_text(encoding="utf-8"))
+    imported = {
+        (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    assert imported == {"__future__", "numpy", "numba"}
+    assert functions.CELLS == score_grid.CELLS
+    assert functions.CENTRE == score_grid.CENTRE
+    assert score_grid.SHIFT[8] == functions.SHIFT
+    assert score_grid.HALF + score_grid.WIDER[8] == functions.HALF
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """The switch is read again, before and after."""
+    compiled.compiled_functions.cache_clear()
+    yield monkeypatch
+    monkeypatch.undo()
+    compiled.compiled_functions.cache_clear()
+
+
+def test_the_variable_turns_compiled_functions_off(fresh):
+    fresh.setenv(compiled.SWITCH, "0")
+    assert compiled.compiled_functions() is None
+
+
+def test_a_numba_that_cannot_be_imported_is_logged_and_not_used(fresh, caplog):
+    import builtins
+    import sys
+
+    fresh.setenv(compiled.SWITCH, "1")
+    fresh.delitem(sys.modules, "calshift.compiled.functions")
+    fresh.delattr(compiled, "functions")
+    real = builtins.__import__
+
+    def failing(name, *rest):
+        if name == "calshift.compiled" and rest and "functions" in (rest[2] or ()):
+            msg = "numba needs another numpy"
+            raise ImportError(msg)
+        return real(name, *rest)
+
+    fresh.setattr(builtins, "__import__", failing)
+    with caplog.at_level(logging.DEBUG, logger="calshift.compiled"):
+        assert compiled.compiled_functions() is None
+    assert "numba needs another numpy" in caplog.text
+    assert calshift.calibration_error([0.2, 0.8, 0.3], [0, 1, 1]).estimate is not None
