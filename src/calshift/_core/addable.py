@@ -18,7 +18,7 @@ class Sums(tuple[Any, ...]):
     __radd__ = __add__
 
 
-class Tally(dict[str, Any]):
+class Tally(dict[Any, Any]):
     """The same with a name for each of the sums."""
 
     def __add__(self, other: Any) -> Any:

@@ -1,7 +1,4 @@
-"""What was found, put into results.
-
-The mean over the events not left out, the classes beside it, and what a statistician would object.
-"""
+"""Results made from estimates: means over events, warnings, and what the results keep."""
 
 from __future__ import annotations
 
@@ -15,8 +12,11 @@ from calshift.engines.base import Engine
 from calshift.inference.bootstrap import Bootstrap
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.intervals import estimated, labelled
+from calshift.inference.kept_curves import KeptCurves, keep_curves
 from calshift.inference.options import Options
-from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck, Later, Samples
+from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck
+from calshift.results._lazy import Lazy, Unpickled
+from calshift.weights.influence import ScaledWeights
 
 
 def labelled_result(
@@ -47,13 +47,15 @@ def target_result(
     events = select_events(options.kind, source.summary)
     found, class_weights = estimated(source, target, events, options, weights, draws)
     ones, sizes = 0 * class_weights.values + 1, (source.summary.size, target.summary.size)
-    before = Later(lambda: labelled_result(source, events, options, ones, None))
-    if source.in_memory is None:  # its rows may be gone when it is asked for
-        before.answer()
+    before = Lazy(lambda: labelled_result(source, events, options, ones, None))
+    if source.in_memory is None:  # its rows may be gone later
+        before.value()
+    scaled = ScaledWeights.of(class_weights.values, class_weights.influence, sizes)
+    curves = keep_curves(source, target, scaled, events.kind, found.values)
+    classes = source.summary.classes
     return shifted_result(
-        found, events, options, class_weights, sizes, before, source.summary.classes, check,
-        Samples(source.in_memory, target.in_memory),
-    )  # fmt: skip
+        found, events, options, class_weights, sizes, before, classes, check, curves
+    )
 
 
 def shifted_result(
@@ -62,20 +64,20 @@ def shifted_result(
     options: Options,
     class_weights: ClassWeights,
     sizes: tuple[float, float],
-    source: Later | None = None,
+    source: Lazy | None = None,
     classes: tuple[Any, ...] | None = None,
     assumption: LabelShiftCheck | None = None,
-    samples: Samples | None = None,
+    curves: KeptCurves | None = None,
 ) -> CalibrationErrorResult:
     """The error without labels."""
     return CalibrationErrorResult(
         n_source=sizes[0],
         n_target=sizes[1],
         class_weights=class_weights,
-        source=source,  # type: ignore[arg-type]
         assumption=assumption,
-        samples=samples,
         classes=classes,
+        _source=source,
+        _curves=Unpickled(curves),
         **_averaged(found, events, options, sizes[0], class_weights, assumption, sizes[1]),
     )
 

@@ -1,20 +1,21 @@
-"""Reliability curves: frequency against score, bin by bin."""
+"""Reliability curves: frequency against score, bin by bin, with standard errors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from calshift._core.addable import Sums
+from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
 from calshift.binning.edges import BinEdges, fine_cuts
 from calshift.binning.events import Events
 from calshift.binning.find_edges import find_edges, pooled_cells
 from calshift.binning.hat_basis import planned_hats
+from calshift.binning.statistics import ShiftStatistics
 from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine, rows_in_memory
 from calshift.errors import InvalidInput
@@ -23,64 +24,76 @@ from calshift.inference.estimate import gather_statistics
 from calshift.results import ReliabilityCurve
 from calshift.weights.influence import ScaledWeights
 
-LEAST_ROWS = 10.0  # of a bin under bins="auto": a point worth drawing
+LEAST_ROWS = 10.0  # of a bin under bins="auto"
 MOST_SCORES = 4_000_000  # sorted for the edges of a pooled curve; beyond it evenly spaced rows
+
+Wanted = tuple[Events, int | None]  # events, and one class of them or all
 
 
 def reliability_curves(
     source: Engine,
     target: Engine | None,
-    wanted: Sequence[tuple[Events, int | None]],
-    scaled_weights: ScaledWeights,
+    wanted: Sequence[Wanted],
+    weights: ScaledWeights,
     bins: Any,
 ) -> list[ReliabilityCurve]:
     """Curves of events (or of one class of them): the target's, or the labelled source's.
 
-    How the rows moved the weights, the dear part of the bands, is worked out once for all curves.
+    The influence of rows on the weights, the most expensive part, is computed once for all curves.
     """
-    spreads = [_spread(source, target, *one, scaled_weights, bins) for one in wanted]
-
-    def by_source(batch: Predictions) -> Sums:
-        moves = scaled_weights.source_influence(batch)
-        return Sums(tuple(spread.source(batch, moves) for spread in spreads))
-
-    def by_target(batch: Predictions) -> Sums:
-        moves = scaled_weights.target_influence(batch)
-        return Sums(tuple(spread.target(batch, moves) for spread in spreads))
-
-    sums = Blocks(source).total(by_source)
+    at, found = source if target is None else target, []
+    for events, label in wanted:
+        edges, least = _edges(source, at, events, label, bins)
+        parts = (gather_statistics(source, target, part) for part in edges.split())
+        found.append(CurveInfluence.of(parts, edges, least, weights, target is None, label))
+    sums = source_sums(source, found, weights)
     if target is None:
-        return [spread.curve(*part) for spread, part in zip(spreads, sums, strict=True)]
-    more = Blocks(target).total(by_target)
+        return [one.curve(*sums[k].values()) for k, one in enumerate(found)]
+
+    def by_target(batch: Predictions) -> Tally:
+        phi = weights.target_influence(batch)
+        return Tally(enumerate(one.target(batch, phi) for one in found))
+
+    added = Blocks(target).total(by_target)
     return [
-        spread.curve(variance + added + spread.outside, mass)
-        for spread, (variance, mass), added in zip(spreads, sums, more, strict=True)
+        one.curve(sums[k]["variance"] + added[k] + one.outside, sums[k]["mass"])
+        for k, one in enumerate(found)
     ]
 
 
-def _spread(
-    source: Engine,
-    target: Engine | None,
-    events: Events,
-    label: int | None,
-    scaled_weights: ScaledWeights,
-    bins: Any,
-) -> Spread:
-    edges, least = _edges(source, source if target is None else target, events, label, bins)
-    parts = (gather_statistics(source, target, part) for part in edges.split())
-    points = reliability(parts, scaled_weights.values, least)
-    return Spread(edges, points, scaled_weights, target is None, label)
+def source_sums(source: Engine, curves: Sequence[CurveInfluence], weights: ScaledWeights) -> Tally:
+    """Sums over source rows for each curve, in one pass."""
+
+    def by_source(batch: Predictions) -> Tally:
+        phi = weights.source_influence(batch)
+        return Tally(enumerate(one.source(batch, phi) for one in curves))
+
+    sums: Tally = Blocks(source).total(by_source)
+    return sums
 
 
 @dataclass(frozen=True)
-class Spread:
-    """How each row moves the frequencies F_b + U_b of the bins, pooled over the events."""
+class CurveInfluence:
+    """Influence of rows on the frequencies F_b + U_b of the bins, pooled over the events."""
 
     edges: BinEdges
     points: Points
-    scaled_weights: ScaledWeights
+    weights: ScaledWeights
     labelled: bool
     label: int | None
+
+    @staticmethod
+    def of(
+        parts: Iterable[ShiftStatistics],
+        edges: BinEdges,
+        least: float,
+        weights: ScaledWeights,
+        labelled: bool,
+        label: int | None,
+    ) -> CurveInfluence:
+        """From sums over the bins of both samples; bins have at least so many rows."""
+        points = reliability(parts, weights.values, least)
+        return CurveInfluence(edges, points, weights, labelled, label)
 
     def curve(self, variance: np.ndarray, mass: np.ndarray) -> ReliabilityCurve:
         """The curve, from sums over all rows."""
@@ -97,53 +110,57 @@ class Spread:
             shifted=not self.labelled,
         )
 
-    def source(self, batch: Predictions, moves: np.ndarray) -> Sums:
-        """Kernel: sums of the squared moves, and of squared weights, in each bin."""
-        w, once = self.scaled_weights.values[batch.labels], batch.squared_frequency
+    def source(self, batch: Predictions, phi: np.ndarray) -> Tally:
+        """Sums of the squared influence, and of squared weights, in each bin."""
+        w, once = self.weights.values[batch.labels], batch.squared_frequency
         events, stratum = self.edges.events, self.edges.events.stratum(batch)
-        moved = np.zeros((len(batch), len(self.points.starts)))
+        influence = np.zeros((len(batch), len(self.points.starts)))
         mass = np.zeros(len(self.points.starts))
         row = np.arange(len(batch))
         for k, event in enumerate(self.edges.which):
             score, outcome = events.score(batch, event), events.stratum_outcome(event)[stratum]
-            b = self._located(k, score)
-            # with labels a row moves the mean score of its bin too
+            b = self._locate(k, score)
+            # with labels a row has influence on the mean score of its bin too
             at = self.points.score[b] if self.labelled else score
             gap = outcome - at - self.points.residual[b]
-            moved[row, b] += w * gap / self.points.mass[b]
+            influence[row, b] += w * gap / self.points.mass[b]
             mass = mass + np.bincount(b, w**2 * once, len(self.points.starts))
-        moved += moves @ self._by_weight
-        return Sums((once @ moved**2, mass))
+        influence += phi @ self.by_weight
+        return Tally(variance=once @ influence**2, mass=mass)
 
-    def target(self, batch: Predictions, moves: np.ndarray) -> np.ndarray:
-        """Kernel: sums of the squared moves of the bins' mean scores, and through the weights."""
-        moved, row = np.zeros((len(batch), len(self.points.starts))), np.arange(len(batch))
+    def target(self, batch: Predictions, phi: np.ndarray) -> np.ndarray:
+        """Sums of the squared influence on the bins' mean scores, and through the weights."""
+        influence, row = np.zeros((len(batch), len(self.points.starts))), np.arange(len(batch))
         for k, event in enumerate(self.edges.which):
             score = self.edges.events.score(batch, event)
-            b = self._located(k, score)
-            moved[row, b] += (score - self.points.score[b]) / self.points.count[b]
-        moved += moves @ self._by_weight
-        return np.asarray(batch.squared_frequency @ moved**2)
+            b = self._locate(k, score)
+            influence[row, b] += (score - self.points.score[b]) / self.points.count[b]
+        influence += phi @ self.by_weight
+        return np.asarray(batch.squared_frequency @ influence**2)
 
     @property
     def outside(self) -> np.ndarray:
-        """(B,) sums of the squared moves by observations of neither sample."""
-        return np.asarray(
-            ((self.scaled_weights.outside_influence @ self._by_weight) ** 2).sum(axis=0)
-        )
+        """(B,) sums of the squared influence of observations of neither sample."""
+        return np.asarray(((self.weights.outside_influence @ self.by_weight) ** 2).sum(axis=0))
 
     @cached_property
-    def _by_weight(self) -> np.ndarray:
-        """(S, B) how U_b moves with the class weights; (0, B) if they are given."""
-        if self.scaled_weights.influence is None:
+    def by_weight(self) -> np.ndarray:
+        """(S, B) derivative of U_b in the class weights; (0, B) if they are given."""
+        if self.weights.influence is None:
             return np.zeros((0, len(self.points.starts)))
-        return np.asarray(
-            (self.points.excess / self.points.mass[:, None]).T[self.scaled_weights.seen]
-        )
+        return np.asarray((self.points.excess / self.points.mass[:, None]).T[self.weights.seen])
 
-    def _located(self, k: int, score: np.ndarray) -> np.ndarray:
+    def _locate(self, k: int, score: np.ndarray) -> np.ndarray:
         b = self.edges.locate(k, score)
         return np.searchsorted(self.points.starts, b, side="right") - 1
+
+
+def smooth_edges(
+    cells: np.ndarray, events: Events, which: tuple[int, ...], rows: float
+) -> BinEdges:
+    """Edges for a curve with ``bins="auto"``, from rows (CELLS,) on the grid of scores."""
+    cut = fine_cuts(cells[None], planned_hats(rows))[0]
+    return BinEdges(events, which, (), smooth=False, cuts=(cut,) * len(which))
 
 
 def _edges(
@@ -159,9 +176,9 @@ def _edges(
         raise InvalidInput(msg)
     which = tuple(range(events.count)) if label is None else (label,)
     if isinstance(bins, str) and bins == "auto":
-        planned = planned_hats(min(source.summary.size, sample.summary.size))
-        cut = fine_cuts(pooled_cells(sample, events, which)[None], planned)[0]
-        return BinEdges(events, which, (), smooth=False, cuts=(cut,) * len(which)), LEAST_ROWS
+        rows = min(source.summary.size, sample.summary.size)
+        cells = pooled_cells(sample, events, which)
+        return smooth_edges(cells, events, which, rows), LEAST_ROWS
     at = rows_in_memory(sample, "a reliability curve on a number of bins")
     step = -(-len(at) * len(which) // MOST_SCORES)  # edges of a pooled curve need not be exact
     score = np.concatenate([events.score(at, event)[::step] for event in which])

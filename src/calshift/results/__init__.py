@@ -1,6 +1,5 @@
 """What calshift answers with: frozen values that print well."""
 
-from calshift.results._lazy import Later, Samples
 from calshift.results.algorithm1_variance import AlgorithmVariance
 from calshift.results.calibration_error import CalibrationErrorResult
 from calshift.results.class_weights import ClassWeights
@@ -25,12 +24,10 @@ __all__ = [
     "ClassWeights",
     "Difference",
     "LabelShiftCheck",
-    "Later",
     "MonitoringResult",
     "RecalibrationResult",
     "ReliabilityCurve",
     "RowInfluence",
-    "Samples",
     "SamplingDistribution",
     "Skipped",
     "SquaredErrorDistribution",

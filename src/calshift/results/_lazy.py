@@ -1,73 +1,61 @@
-"""A part of an answer that is worked out when it is first asked for.
-
-The rows behind a result, kept for drawing.
-"""
+"""Values of a result that are computed when they are first asked for, or that are not pickled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 
-class Later:
-    """What a function of no arguments will answer; it is asked once."""
+class Lazy:
+    """The value of a function without arguments, which is called once."""
 
-    __slots__ = ("_answer", "_ask")
+    __slots__ = ("_function", "_value")
 
-    def __init__(self, ask: Callable[[], Any]) -> None:
-        self._ask: Callable[[], Any] | None = ask
-        self._answer: Any = None
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function: Callable[[], Any] | None = function
+        self._value: Any = None
 
-    def answer(self) -> Any:
-        """The answer, worked out the first time."""
-        if self._ask is not None:
-            self._answer, self._ask = self._ask(), None
-        return self._answer
+    def value(self) -> Any:
+        """The value, computed the first time."""
+        if self._function is not None:
+            self._value, self._function = self._function(), None
+        return self._value
 
     def __eq__(self, other: object) -> bool:
-        return bool(self.answer() == (other.answer() if isinstance(other, Later) else other))
+        return isinstance(other, Lazy) and bool(self.value() == other.value())
 
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return known, (self.answer(),)
+        return _computed, (self.value(),)
 
-    def __copy__(self) -> Later:
+    def __copy__(self) -> Lazy:
         return self
 
 
-def known(answer: Any) -> Later:
-    """One that was answered before."""
-    return Later(lambda: answer)
+def _computed(value: Any) -> Lazy:
+    """One whose value is known."""
+    return Lazy(lambda: value)
 
 
-if TYPE_CHECKING:
-    from calshift._core.predictions import Predictions
+class Unpickled:
+    """A value that is neither compared nor pickled: a loaded result has None instead."""
 
+    __slots__ = ("value",)
 
-class Samples:
-    """Source and target of an estimate: views, not copies; neither compared nor pickled.
-
-    A result that was pickled and loaded has none, so that files stay small.
-    """
-
-    __slots__ = ("source", "target")
-
-    def __init__(
-        self, source: Predictions | None = None, target: Predictions | None = None
-    ) -> None:
-        self.source, self.target = source, target
+    def __init__(self, value: Any = None) -> None:
+        self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Samples)
+        return isinstance(other, Unpickled)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[type[Samples], tuple[()]]:
-        return Samples, ()
+    def __reduce__(self) -> tuple[type[Unpickled], tuple[()]]:
+        return Unpickled, ()
 
-    def __copy__(self) -> Samples:
+    def __copy__(self) -> Unpickled:
         return self
 
-    def __deepcopy__(self, memo: object) -> Samples:
+    def __deepcopy__(self, memo: object) -> Unpickled:
         return self

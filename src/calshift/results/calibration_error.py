@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +11,10 @@ from calshift._core.convert import plain
 from calshift._core.frozen import Frozen
 from calshift._core.validate import validate_level
 from calshift.errors import InvalidInput
+from calshift.results._lazy import Lazy, Unpickled
 from calshift.results._table import error_table
 
 if TYPE_CHECKING:
-    from calshift.results._lazy import Samples
     from calshift.results.class_weights import ClassWeights
     from calshift.results.intervals import RowInfluence, SamplingDistribution
     from calshift.results.label_shift_check import LabelShiftCheck
@@ -29,14 +29,12 @@ class CalibrationErrorResult(Frozen):
     estimate : CE_p^p, the p-th power; a debiased one keeps its sign, so that averages stay unbiased
     per_class : (K,) the same for each class under "classwise" (NaN: unseen in the source), or None
     class_weights : the weights used, or None for an error with labels
-    source : the labelled error on the source beside a label-free one, or None
     assumption : the test whether only the mix of classes changed, or None if it was not asked for
     warnings : what to know before acting on the number, worst first
     trusted : False if a warning says that the number may be plainly wrong
     merged_bins : bins (or knots of the smooth basis) joined to a neighbour for lack of rows
     kind, norm, estimator, n_source, n_target, classes : what was asked, of how much data
     settings : names and values of what else was asked: bins, binning, kernel, interval, ...
-    samples : the rows, for reliability curves on a report; lost in pickling, or None
     """
 
     estimate: float
@@ -47,7 +45,6 @@ class CalibrationErrorResult(Frozen):
     n_target: float | None = None
     per_class: np.ndarray | None = None
     class_weights: ClassWeights | None = None
-    source: CalibrationErrorResult | None = None
     assumption: LabelShiftCheck | None = None
     warnings: tuple[str, ...] = ()
     trusted: bool = True
@@ -57,14 +54,13 @@ class CalibrationErrorResult(Frozen):
     _class_distributions: SamplingDistribution | None = None
     _influence: RowInfluence | None = None
     settings: tuple[tuple[str, Any], ...] = ()
-    samples: Samples | None = None
+    _source: Lazy | None = None
+    _curves: Unpickled = field(default_factory=Unpickled)
 
-    def __getattribute__(self, name: str) -> Any:
-        """``source`` may be a `Later`, worked out when it is first looked at."""
-        value = object.__getattribute__(self, name)
-        if name == "source" and hasattr(value, "answer"):
-            value = value.answer()
-        return value
+    @property
+    def source(self) -> CalibrationErrorResult | None:
+        """The labelled error on the source beside a label-free one, or None."""
+        return None if self._source is None else self._source.value()
 
     @property
     def has_interval(self) -> bool:

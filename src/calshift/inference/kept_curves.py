@@ -1,0 +1,165 @@
+"""Reliability curves of a result, from sums over the target's rows: these need not be kept.
+
+For a bin of one event with target rows j, scores f_j and influence phi_j on the class weights, and
+c the derivative of its frequency in these,
+
+    sum_j influence_j^2 = sum_{j in bin} (f_j - F)^2 / M^2
+                          + 2 sum_{j in bin} (f_j - F) phi_j'c / M  +  c' (sum_j phi_j phi_j') c
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calshift._core.addable import Tally
+from calshift._core.predictions import Predictions
+from calshift.binning.edges import BinEdges
+from calshift.binning.events import select_binned_events
+from calshift.binning.find_edges import GridCount
+from calshift.binning.statistics import ShiftStatistics, bin_sums, source_kernel
+from calshift.engines import Arrays, Blocks
+from calshift.engines.base import Engine
+from calshift.engines.sample_summary import SampleSummary
+from calshift.inference.reliability import (
+    LEAST_ROWS,
+    CurveInfluence,
+    Wanted,
+    reliability_curves,
+    smooth_edges,
+    source_sums,
+)
+from calshift.results import ReliabilityCurve
+from calshift.weights.influence import ScaledWeights
+
+CLASSES_KEPT = 6  # those with the largest errors
+
+
+@dataclass(frozen=True)
+class KeptCurves:
+    """The source, and sums over the target's rows, for the curves of a few events.
+
+    Attributes
+    ----------
+    source : labelled rows
+    wanted, edges, centres : of each curve; the mean score of the target in each bin
+    target : sums over the target's rows
+    weights : class weights and their influence functions
+    """
+
+    source: Predictions
+    wanted: tuple[Wanted, ...]
+    edges: tuple[BinEdges, ...]
+    centres: tuple[np.ndarray, ...]
+    target: Tally
+    weights: ScaledWeights
+
+    def curves(self) -> list[tuple[ReliabilityCurve, ReliabilityCurve]]:
+        """Curves of the source and of the target."""
+        source = Arrays(self.source)
+        known = ScaledWeights.of(np.where(self.weights.seen, 1.0, np.nan), None, self.weights.sizes)
+        before = reliability_curves(source, None, self.wanted, known, "auto")
+        return list(zip(before, self._target_curves(source), strict=True))
+
+    def _target_curves(self, source: Engine) -> list[ReliabilityCurve]:
+        found = []
+        for k, (edges, (_, label)) in enumerate(zip(self.edges, self.wanted, strict=True)):
+            sums: ShiftStatistics = source.total(source_kernel(edges)) + self.target[k]["bins"]
+            found.append(CurveInfluence.of([sums], edges, LEAST_ROWS, self.weights, False, label))
+        added = source_sums(source, found, self.weights)
+        return [
+            one.curve(
+                added[k]["variance"] + self._target_variance(one, k) + one.outside,
+                added[k]["mass"],
+            )
+            for k, one in enumerate(found)
+        ]
+
+    def _target_variance(self, one: CurveInfluence, k: int) -> np.ndarray:
+        """(B,) sums of the squared influence of the target's rows."""
+        points, c, squares = one.points, one.by_weight, self.target[k]["squares"]
+        length = np.diff(np.append(points.starts, len(squares)))
+        off = self.centres[k] - np.repeat(points.score, length)  # of a bin from its group's mean
+        rows, score, square = squares[:, :3].T
+        phi, by_score = np.split(squares[:, 3:], 2, axis=1)
+        within = square + 2 * off * score + off**2 * rows
+        within, cross = (
+            np.add.reduceat(sums, points.starts, axis=0)
+            for sums in (within, by_score + off[:, None] * phi)
+        )
+        first = within / points.count**2 + 2 * (cross * c.T).sum(axis=1) / points.count
+        return np.asarray(first + np.einsum("sb,st,tb->b", c, self.target["phi"], c))
+
+
+def keep_curves(
+    source: Engine, target: Engine, weights: ScaledWeights, kind: str, values: np.ndarray
+) -> KeptCurves | None:
+    """Sums for the curves of the predicted class and of the classes with the largest errors.
+
+    None where rows are not in memory.
+    """
+    if source.in_memory is None or target.in_memory is None:
+        return None
+    wanted = _choose_curves(kind, source.summary, values)
+    rows = min(source.summary.size, target.summary.size)
+    edges, centres = _find_edges(target, wanted, rows)
+
+    def summand(batch: Predictions) -> Tally:
+        phi = weights.target_influence(batch)
+        once = batch.squared_frequency
+        pairs = zip(edges, centres, strict=True)
+        each = Tally(enumerate(_sum_curve(batch, *pair, phi, once) for pair in pairs))
+        each["phi"] = (phi * once[:, None]).T @ phi
+        return each
+
+    sums = Blocks(target).total(summand)
+    return KeptCurves(source.in_memory, wanted, edges, centres, sums, weights)
+
+
+def _choose_curves(kind: str, source: SampleSummary, values: np.ndarray) -> tuple[Wanted, ...]:
+    if kind == "binary" or source.one_column:
+        return ((select_binned_events("binary", source), None),)
+    top: Wanted = (select_binned_events("top-label", source), None)
+    if kind != "classwise":
+        return (top,)
+    worst = np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable")[:CLASSES_KEPT]
+    events = select_binned_events("classwise", source)
+    return (top, *((events, int(c)) for c in worst if not np.isnan(values[c])))
+
+
+def _find_edges(
+    target: Engine, wanted: tuple[Wanted, ...], rows: float
+) -> tuple[tuple[BinEdges, ...], tuple[np.ndarray, ...]]:
+    """Edges of all curves and the mean scores of their bins, in one pass."""
+    counts = [GridCount(events, (label or 0,)) for events, label in wanted]
+    found = target.total(lambda batch: Tally(enumerate(one(batch) for one in counts)))
+    edges, centres = [], []
+    for k, one in enumerate(counts):
+        cells = found[k]["cells"][:, 0]
+        edges.append(smooth_edges(cells[0], one.events, one.which, rows))
+        assert edges[-1].cuts is not None
+        count, score = np.add.reduceat(cells, np.append(0, edges[-1].cuts[0]), axis=1)
+        centres.append(score / count)
+    return tuple(edges), tuple(centres)
+
+
+def _sum_curve(
+    batch: Predictions, edges: BinEdges, centre: np.ndarray, phi: np.ndarray, once: np.ndarray
+) -> Tally:
+    """Sums over rows by bin: those of the curve, and of 1, d, d^2, phi and d phi for its error.
+
+    d is the difference of a score and the mean of its bin: scores next to 1 would lose digits.
+    """
+    from scipy.sparse import csr_matrix  # late: importing calshift must be fast
+
+    score, B = edges.events.score(batch, edges.which[0]), edges.max_bins
+    b = edges.locate(0, score)
+    d = score - centre[b]
+    squares = [np.stack([np.bincount(b, once * d**power, B) for power in (0, 1, 2)])]
+    if phi.shape[1]:
+        shape, rows = (len(batch), B), np.arange(len(batch) + 1)
+        squares += [(csr_matrix((one, b, rows), shape).T @ phi).T for one in (once, once * d)]
+    bins = bin_sums(b, score, batch.sample_weight, (B,))
+    target = replace(ShiftStatistics.zero(edges), target=bins[:, None])
+    return Tally(bins=target, squares=np.concatenate(squares).T)
