@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 import same_numbers_calls as calls
+import same_numbers_elsewhere as elsewhere
 import same_numbers_others as others
 from same_numbers_values import Leaf, difference, leaves, values_of
 
@@ -47,10 +48,10 @@ GROUPS: dict[str, Callable[[], calls.Calls]] = {
     "series": others.series,
     "draws": others.draws,
     "refused": others.refused,
-    "scans": others.scans,
-    "commands": others.commands,
+    "scans": elsewhere.scans,
+    "commands": elsewhere.commands,
 }
-SPARK = {"spark": others.spark}
+SPARK = {"spark": elsewhere.spark}
 TOLERANCE = {"numpy": 1e-9, "compiled": 1e-7}
 MOST_SHOWN = 30
 Record = dict[str, dict[str, Leaf]]  # what was called -> path -> value
