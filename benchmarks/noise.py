@@ -27,7 +27,8 @@ import numpy as np
 from tables import write_table
 
 import calshift
-from calshift.estimators.regression import Fit, fit_residuals
+from calshift.estimators.regression import SMALLEST_GAP, fit_residuals
+from calshift.estimators.statistics_sums import bin_sums_of, event_cells, noise_sums_of
 from calshift.simulate import GaussianSimulation
 
 MEASURES = ("squares", "left out", "centred")
@@ -53,21 +54,29 @@ def simulation(case: tuple[float, ...]) -> GaussianSimulation:
     return GaussianSimulation(int(K), imbalance, temperature, int(dimensions), spread, seed=seed)
 
 
-def errors(fit: Fit) -> list[float]:
-    """The debiased error of one event by each measure."""
-    cells, g, a = fit.cells, fit.value[fit.cells.bin], fit.coordinates
-    squares = float(a @ a + 2 * a @ fit.lean - np.trace(fit.noise))
-    product = cells.by_bin(cells.weight * g * fit.excess / fit.slack)  # w g e / (1 - l)
-    squared = cells.by_bin(cells.weight**2 * g * fit.excess / fit.slack)
-    mass = cells.rows * cells.weight
-    level = float(mass @ cells.weight / mass.sum())
-    tilt = cells.by_bin(cells.weight * fit.excess / fit.slack) * fit.leverage
-    noise, lean = fit.basis.squared(product), fit.basis.gathered(tilt)
-    return [
-        squares,
-        squares - float(np.trace(fit.basis.squared(squared))),
-        squares - level * float(np.trace(noise) + 2 * a @ lean),
-    ]
+def errors(sums: calshift.ShiftStatistics, class_weights: np.ndarray) -> np.ndarray:
+    """(classes, measures) debiased errors."""
+    weights = class_weights / class_weights.max()
+    fits = fit_residuals(bin_sums_of(sums, weights), sums.edges)
+    noise, leverage_sums = noise_sums_of(sums, weights, fits)
+    product, centre, lean = np.zeros((3, *fits.value.shape))
+    for k in range(len(product)):
+        cells = event_cells(sums, k, weights)
+        g = fits.value[k, cells.bin]
+        leverage = fits.leverage[k, cells.bin]  # l / w
+        gap = np.maximum(1 - leverage * cells.weight, SMALLEST_GAP)
+        e = (cells.residual - g * cells.rows) / gap  # sums of e / (1 - l)
+        c = cells.rows @ cells.weight**2 / (cells.rows @ cells.weight)
+        product[k, : cells.bins] = cells.by_bin(cells.weight**2 * g * e)
+        centre[k, : cells.bins] = cells.by_bin(c * cells.weight * g * e)
+        lean[k, : cells.bins] = cells.by_bin(c * cells.weight * leverage * e)
+
+    def traced(by_bin: np.ndarray) -> np.ndarray:
+        return (fits.trace_weight * by_bin).sum(axis=1)
+
+    squares = fits.plugin - traced(noise) + (fits.gradient * leverage_sums).sum(axis=1)
+    centred = squares - traced(centre) - (fits.gradient * lean).sum(axis=1)
+    return np.stack([squares, squares - traced(product), centred], axis=1)
 
 
 def draw(job: tuple[tuple[float, ...], int]) -> np.ndarray:
@@ -77,8 +86,7 @@ def draw(job: tuple[tuple[float, ...], int]) -> np.ndarray:
     p, y = world.source(n, rng=[seed, n, 1])
     q, _ = world.target(m, rng=[seed, m, 2])
     sums = calshift.accumulate(p, y, q, edges=calshift.bin_edges(q))
-    fits = [fit_residuals(sums, k, world.class_weights) for k in range(world.n_classes)]
-    return np.mean([errors(fit) for fit in fits], axis=0)
+    return errors(sums, world.class_weights).mean(axis=0)
 
 
 def main() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 import calshift
 
 ROOT = Path(__file__).parents[1]
+SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -112,3 +115,19 @@ def test_the_tutorial_shows_what_the_demo_prints(tmp_path, monkeypatch, capsys):
     assert status(["demo", "--files", "."]) == 0
     printed = capsys.readouterr().out.strip()
     assert printed in (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+
+
+def imported_names(script: Path) -> list[tuple[str, str]]:
+    """Module and name of everything that a script imports from calshift."""
+    imports = (
+        n for n in ast.walk(ast.parse(script.read_text("utf-8"))) if isinstance(n, ast.ImportFrom)
+    )
+    ours = [node for node in imports if (node.module or "").split(".")[0] == "calshift"]
+    return [(node.module or "", alias.name) for node in ours for alias in node.names]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_scripts_behind_the_documentation_import_names_that_exist(script):
+    for module, name in imported_names(script):
+        found = hasattr(import_module(module), name) or find_spec(f"{module}.{name}")
+        assert found, f"{script.name}: from {module} import {name}"
