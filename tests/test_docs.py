@@ -16,6 +16,16 @@ import calshift
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OTHER_WORDS = {  # not the field's: what to say instead
+    r"mend\w*": "recalibrate",
+    r"mix": "class priors, prevalence, class distribution",
+    r"holds": "covers, contains, is satisfied",
+    r"worth": "effective sample size",
+    r"laws?": "sampling distribution",
+    r"mov(?:es|ed|ing)": "influence, change",
+    r"freed": "bias-corrected",
+    r"told|tells?|hardly": "a plain verb",
+}
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -131,3 +141,24 @@ def test_scripts_behind_the_documentation_import_names_that_exist(script):
     for module, name in imported_names(script):
         found = hasattr(import_module(module), name) or find_spec(f"{module}.{name}")
         assert found, f"{script.name}: from {module} import {name}"
+
+
+def prose(page: Path) -> str:
+    """A page without the blocks that show what the program prints."""
+
+    def kept(block: re.Match[str]) -> str:
+        return block[0] if block[1] else ""
+
+    text = page.read_text(encoding="utf-8")
+    return re.sub(r"^```(\w*)\n.*?^```$", kept, text, flags=re.S | re.M)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in (*PAGES, ROOT / "CHANGELOG.md") if page.name != "architecture.md"],
+    ids=lambda page: page.name,
+)
+def test_the_documentation_uses_the_words_of_the_field(page):
+    for word, instead in OTHER_WORDS.items():
+        found = re.findall(rf"[^\n]*\b(?:{word})\b[^\n]*", prose(page), re.I)
+        assert found == [], f"say: {instead}"
