@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import calshift
@@ -122,9 +123,31 @@ def test_the_tutorial_shows_what_the_demo_prints(tmp_path, monkeypatch, capsys):
     from calshift.cli.main import status
 
     monkeypatch.chdir(tmp_path)
+    tutorial = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     assert status(["demo", "--files", "."]) == 0
-    printed = capsys.readouterr().out.strip()
-    assert printed in (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out.strip() in tutorial
+    assert status(["check", "source.csv", "target.csv", "--max-error", "0.03"]) == 1
+    verdict = capsys.readouterr().out.split("\n\n")[0]
+    assert f"```\n{verdict}\n\n[...]\n1\n```" in tutorial
+
+
+def test_the_nightly_recipe_makes_the_folder_it_writes_to():
+    for block in blocks(ROOT / "docs" / "recipes.md", "sh"):
+        folders = re.findall(r'--(?:json|report|markdown|plot) "?(\w+)/', block)
+        assert all(f"mkdir -p {folder}\n" in block for folder in folders), block
+
+
+def test_the_recipe_of_batches_takes_logits():
+    (recipe,) = [b for b in blocks(ROOT / "docs" / "large-data.md", "python") if "loader" in b]
+    names: dict = {}
+    exec(compile(recipe, "large-data.md", "exec"), names)
+    simulation = calshift.simulate.GaussianSimulation(n_classes=3, seed=2)
+    (p, y), (q, z) = simulation.source(600, rng=1), simulation.target(600, rng=2)
+    batches = [(p[:200], y[:200]), (p[200:], y[200:])], [(q[:300], z[:300]), (q[300:], z[300:])]
+    found = names["error"](lambda x: np.log(x) + 2.0, *batches)
+    assert found.estimate == pytest.approx(
+        calshift.target_calibration_error(p, y, q).estimate, rel=1e-6
+    )
 
 
 def imported_names(script: Path) -> list[tuple[str, str]]:
