@@ -49,20 +49,14 @@ import calshift
 
 PACKAGE = str(Path(calshift.__file__).parent) + os.sep
 CLASSES, SOURCE_ROWS, TARGET_ROWS = 5, 2000, 1900
-# Files within the package, and functions in them; the names of before and after a move stand side
-# by side, since only those that exist are ever called.
-SOLVER = (
-    "weights/", "mixture.py", "matching.py", "influence.py", "shrinkage.py", "calibrators.py",
-    "penalised.py", "scaling.py",
-)  # fmt: skip
+# Files within the package, and functions in them
+SOLVER = ("weights/", "scaling")
 PASS = "total"  # the method of every engine
-ALONE = {("tiles.py", "lots")}  # all rows, in compiled loops, without an engine's total
+ALONE = {("binning/placement.py", "score_blocks")}  # all rows, without an engine's total
 BINNING = {
-    ("tiles.py", "of"),  # a few events at a time, in numpy
-    ("tiles.py", "_placed"),  # more of them, in compiled loops
-    ("tiles.py", "lots"),
-    ("ranking.py", "__call__"),  # on the grid, from which fine bins are cut
-    ("binning.py", "locate"),  # one event at a time
+    ("binning/placement.py", "_locate"),
+    ("binning/find_edges.py", "__call__"),  # on the grid, from which fine bins are cut
+    ("binning/edges.py", "locate"),  # one event at a time
 }
 MADE_BY = ("__init__", "__new__", "__post_init__")
 

@@ -12,6 +12,8 @@ from calshift.binning.placement import BinLocator, ScoreBlock, labelled_blocks, 
 from calshift.compiled import fastest
 from calshift.estimators.regression import ResidualRegression, sign
 
+MOST_SUMS = 2**20  # by event, bin and label
+
 
 @fastest
 def sum_source(
@@ -76,6 +78,55 @@ class TargetSums:
                 count[part.events] = part.by_bin(f)
                 score[part.events] = part.by_bin(once if f is None else once * f)
         return Tally(count=count, score=score)
+
+
+@dataclass(frozen=True)
+class SourceSumsByLabel:
+    """Summand: rows and residuals of the source by bin and label, (E, B, S) of the S classes seen.
+
+    With these neither the class weights nor the regressions need another pass.
+    """
+
+    locator: BinLocator
+    seen: np.ndarray
+
+    @staticmethod
+    def fits_memory(locator: BinLocator, seen: np.ndarray) -> bool:
+        """Whether there are few enough of these sums."""
+        return len(locator.edges) * locator.width * int(seen.sum()) <= MOST_SUMS
+
+    def __call__(self, batch: Predictions) -> Tally:
+        S, f = int(self.seen.sum()), batch.sample_weight
+        rows, residual = np.zeros((2, len(self.locator.edges), self.locator.width, S))
+        code = batch.codes(self.seen)
+        for part, u in labelled_blocks(batch, self.locator):
+            cell, shape = (part.place * S + code).ravel(), (len(u), part.width, S)
+            each = None if f is None else np.tile(f, len(u))
+            size = int(np.prod(shape))
+            rows[part.events] = np.bincount(cell, each, size).reshape(shape)
+            u = u.ravel() if each is None else u.ravel() * each
+            residual[part.events] = np.bincount(cell, u, size).reshape(shape)
+        return Tally(rows=rows, residual=residual)
+
+
+def weigh_labels(sums: Tally, w: np.ndarray) -> Tally:
+    """The source's part of `BinSums`, for weights w of the classes seen."""
+    rows = sums["rows"]
+    return Tally(
+        rows=rows.sum(axis=2),
+        usable=rows @ (w > 0).astype(float),
+        mass=rows @ w,
+        square=rows @ w**2,
+        residual=sums["residual"] @ w,
+    )
+
+
+def excess_by_label(sums: Tally, fits: ResidualRegression) -> Tally:
+    """What `LabelSums` finds, from sums by label."""
+    rows, residual, g = sums["rows"], sums["residual"], fits.value[..., None]
+    flat = (residual - g * rows).reshape(-1, rows.shape[2])
+    excess = fits.basis.project_rows(slice(0, len(rows)), flat)
+    return Tally(excess=excess, signed=(sign(g) * residual).sum(axis=1))
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def target_result(
     if source.in_memory is None:  # its rows may be gone later
         before.value()
     scaled = ScaledWeights.of(class_weights.values, class_weights.influence, sizes)
-    curves = keep_curves(source, target, scaled, events.kind, found.values)
+    curves = keep_curves(source, target, scaled, events.kind, found)
     classes = source.summary.classes
     return shifted_result(
         found, events, options, class_weights, sizes, before, classes, check, curves

@@ -17,7 +17,12 @@ from calshift.engines import Blocks
 from calshift.engines.base import Engine
 from calshift.estimators import RegressionNoise, errors, unfold_errors
 from calshift.inference.event_estimates import EventEstimates
-from calshift.inference.influence_sums import SourceInfluenceSums, TargetInfluenceSums, TargetNoise
+from calshift.inference.influence_sums import (
+    CurvePlan,
+    SourceInfluenceSums,
+    TargetInfluenceSums,
+    TargetNoise,
+)
 from calshift.inference.row_influence import InfluenceTables
 from calshift.inference.signed_residuals import SignedResiduals
 from calshift.results import AbsoluteErrorDistribution, RowInfluence, SquaredErrorDistribution
@@ -34,6 +39,7 @@ def estimate_events(
     debias: bool,
     interval: bool,
     signed: np.ndarray | None = None,
+    curves: CurvePlan | None = None,
 ) -> EventEstimates:
     """Errors of all events, and their sampling distributions if asked for (norms 1 and 2).
 
@@ -48,7 +54,8 @@ def estimate_events(
     if not interval:
         sums = source.total(SourceInfluenceSums(tables))
         return EventEstimates(errors(tables.fits, norm, _noise(tables, sums, weight_noise)))
-    return _with_distributions(tables, (source, target), norm, debias, weight_noise, signed)
+    asked = norm, debias, weight_noise, signed, curves
+    return _with_distributions(tables, (source, target), *asked)
 
 
 def _with_distributions(
@@ -58,6 +65,7 @@ def _with_distributions(
     debias: bool,
     weight_noise: np.ndarray,
     signed: np.ndarray | None,
+    curves: CurvePlan | None,
 ) -> EventEstimates:
     (source, target), fits, signs = engines, tables.fits, None
     if norm == 1:
@@ -69,21 +77,23 @@ def _with_distributions(
     noise = _noise(tables, sums, weight_noise)
     if signs is not None:
         signs = signs.with_gaps(fits, unfold_errors(fits, 1, noise))
-    others = None if target is None else target.total(TargetInfluenceSums(tables, kept, signs))
     values = errors(fits, norm, noise if debias else None)
+    others, summand = None, None if curves is None else curves(values)
+    if target is not None:
+        others = target.total(TargetInfluenceSums(tables, kept, signs, summand))
     first = _first_order(tables, (sums, others), "squared", tables.gradient_by_weight, source)
     whole = _covariance_of_all(tables, sums, weight_noise)
     mean, each = _squared_distributions(tables, noise, whole, *first[:2])
+    kept_curves = None if summand is None or others is None else (summand, others["curves"])
     if signs is None:
-        return EventEstimates(values, mean, each, first[2])
+        return EventEstimates(values, mean, each, first[2], curves=kept_curves)
     variance, square, rows = _first_order(
         tables, (sums, others), "absolute", signs.by_weight, source
     )
     least, gap = sums["least"], signs.mean_gap
     of_mean = AbsoluteErrorDistribution(gap.mean(), least.mean(), square, mean)
-    return EventEstimates(
-        values, of_mean, AbsoluteErrorDistribution(gap, least, variance, each), rows
-    )
+    of_each = AbsoluteErrorDistribution(gap, least, variance, each)
+    return EventEstimates(values, of_mean, of_each, rows, curves=kept_curves)
 
 
 def _threshold(tables: InfluenceTables, source: Engine) -> float:

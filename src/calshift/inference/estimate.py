@@ -27,11 +27,24 @@ from calshift.estimators import (
     shifted_error,
     shifted_ratio,
 )
-from calshift.estimators.regression import BinSums, fit_residuals, share_on_few_rows
-from calshift.estimators.row_sums import LabelSums, SourceSums, TargetSums
+from calshift.estimators.regression import (
+    BinSums,
+    ResidualRegression,
+    fit_residuals,
+    share_on_few_rows,
+)
+from calshift.estimators.row_sums import (
+    LabelSums,
+    SourceSums,
+    SourceSumsByLabel,
+    TargetSums,
+    excess_by_label,
+    weigh_labels,
+)
 from calshift.estimators.smoothing_kernels import as_points
 from calshift.inference.bias_variance import estimate_events
 from calshift.inference.event_estimates import EventEstimates
+from calshift.inference.influence_sums import CurvePlan
 from calshift.inference.options import Options
 from calshift.inference.row_influence import InfluenceTables
 from calshift.weights.influence import ScaledWeights, WeightInfluence
@@ -46,11 +59,12 @@ def event_errors(
     influence: WeightInfluence | None = None,
     *,
     interval: bool = False,
+    curves: CurvePlan | None = None,
 ) -> EventEstimates:
     """Errors of all events; target None means labelled.
 
     Classes without a weight (NaN) are left out of every sum. With the influence on the weights
-    their noise is taken out of the error too.
+    the error is corrected for their noise too. Sums for ``curves`` are made in the last pass.
     """
     check_rows(source.summary, None if target is None else target.summary, class_weights)
     if options.kernel is not None:
@@ -71,21 +85,20 @@ def event_errors(
     else:
         sizes = source.summary.size, at.summary.size
         weights = ScaledWeights.of(class_weights, influence, sizes)
-        found = _estimate_by_regression(source, target, bins, options, weights, interval)
-    return _insert_missing(found, kept)
+        plan = None if curves is None else lambda values: curves(_insert_missing(values, kept))
+        found = _estimate_by_regression(source, target, bins, options, weights, interval, plan)
+    return replace(found, values=_insert_missing(found.values, kept))
 
 
-def _insert_missing(found: EventEstimates, kept: np.ndarray) -> EventEstimates:
-    """NaN in the place of events left out."""
-    if kept.all():
-        return found
-    values = np.full(len(kept), np.nan)
-    values[kept] = found.values
-    return replace(found, values=values)
+def _insert_missing(values: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """NaN for events that were left out."""
+    full = np.full(len(kept), np.nan)
+    full[kept] = values
+    return full
 
 
 def check_rows(source: SampleSummary, target: SampleSummary | None, w: np.ndarray) -> None:
-    """Two rows are the least from which a spread can be told."""
+    """Check that samples have two rows, the least for a variance."""
     usable = float(source.class_counts @ (w > 0))  # NaN is not
     sizes = {"p": usable} if target is None else {"p_source": usable, "p_target": target.size}
     for name, size in sizes.items():
@@ -95,7 +108,7 @@ def check_rows(source: SampleSummary, target: SampleSummary | None, w: np.ndarra
 
 
 def gather_statistics(source: Engine, target: Engine | None, edges: BinEdges) -> ShiftStatistics:
-    """The sums of both samples; with target None the source stands on both sides."""
+    """The sums of both samples; with target None the source is the target too."""
     statistics: ShiftStatistics = source.total(source_kernel(edges))
     if target is None:
         return statistics.as_labelled()
@@ -130,35 +143,51 @@ def _estimate_by_regression(
     target: Engine | None,
     bins: BinnedSample,
     options: Options,
-    scaled_weights: ScaledWeights,
+    weights: ScaledWeights,
     interval: bool,
+    curves: CurvePlan | None,
 ) -> EventEstimates:
     """Plug-in and debiased: residuals regressed on the bins' sums, then their noise."""
     locator, debias = bins.locator(source, target), options.estimator == "debiased"
-    sums = _sum_bins(source, target, bins, locator, scaled_weights.values)
-    fits = fit_residuals(sums, bins.edges)
-    counts = source.summary.class_effective_size if options.stratified else None
-    by_label: Tally | dict[str, None] = {"excess": None, "signed": None}
-    if scaled_weights.influence is not None and (interval or debias):
-        by_label = source.total(LabelSums(locator, fits, scaled_weights.seen))
-    rows = max(source.summary.rows, source.summary.size)
+    labels = weights.influence is not None and (interval or debias)
+    fits, by_label = _fit(source, target, bins, locator, weights, labels)
     tables = InfluenceTables(
-        fits, scaled_weights, locator, target is None, rows, counts, by_label["excess"]
+        fits,
+        weights,
+        locator,
+        labelled=target is None,
+        rows=max(source.summary.rows, source.summary.size),
+        counts=source.summary.class_effective_size if options.stratified else None,
+        by_label=by_label.get("excess"),
     )
-    signed = by_label["signed"]
-    found = estimate_events(tables, source, target, options.norm, debias, interval, signed)
+    asked = options.norm, debias, interval, by_label.get("signed"), curves
+    found = estimate_events(tables, source, target, *asked)
     return replace(found, merged=fits.merged, sparse=share_on_few_rows(fits))
 
 
-def _sum_bins(
-    source: Engine, target: Engine | None, bins: BinnedSample, locator: BinLocator, w: np.ndarray
-) -> BinSums:
-    """A pass over the source, and one over the target if that was not counted."""
-    count, score = bins.count, bins.score
+def _fit(
+    source: Engine,
+    target: Engine | None,
+    bins: BinnedSample,
+    locator: BinLocator,
+    weights: ScaledWeights,
+    labels: bool,
+) -> tuple[ResidualRegression, Tally]:
+    """The regressions, and with ``labels`` sums of their residuals by label."""
+    count, score, seen = bins.count, bins.score, weights.seen
     if count is None or score is None:
         at = source if target is None else target
         count, score = at.total(TargetSums(locator)).values()
-    return BinSums(**source.total(SourceSums(locator, w)), count=count, score=score)
+    once = labels and SourceSumsByLabel.fits_memory(locator, seen)
+    if once:
+        by_label = source.total(SourceSumsByLabel(locator, seen))
+        sums = weigh_labels(by_label, weights.values[seen])
+    else:
+        sums = source.total(SourceSums(locator, weights.values))
+    fits = fit_residuals(BinSums(**sums, count=count, score=score), bins.edges)
+    if once:
+        return fits, excess_by_label(by_label, fits)
+    return fits, source.total(LabelSums(locator, fits, seen)) if labels else Tally()
 
 
 def _estimate_by_kernel(

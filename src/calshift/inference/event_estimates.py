@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ class EventEstimates:
     merged : bins or knots merged with a neighbour for lack of rows
     isolated : rows without a neighbour within the bandwidth of a kernel
     sparse : shares of the error and of the target that rest on few source rows
+    curves : sums for reliability curves, if asked for and made on the way
     """
 
     values: np.ndarray
@@ -31,3 +33,4 @@ class EventEstimates:
     merged: int = 0
     isolated: int = 0
     sparse: tuple[float, float] = (0.0, 0.0)
+    curves: Any = None

@@ -6,6 +6,7 @@ by way of these.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ from calshift.inference.row_influence import InfluenceTables
 from calshift.inference.row_terms import RowTerms, sparse_rows, sum_by_label
 from calshift.inference.signed_residuals import SignedResiduals
 from calshift.weights.influence import ScaledWeights
+
+CurveSummand = Callable[[Predictions, np.ndarray], Tally]  # target rows, their influence
+CurvePlan = Callable[[np.ndarray], CurveSummand]  # errors by class, NaN if left out
 
 SPARSE = 8  # rows to one above the threshold, from which only those are sketched
 
@@ -286,11 +290,12 @@ class AbsoluteInfluence:
 
 @dataclass(frozen=True)
 class TargetInfluenceSums:
-    """Summand: the target's influence on |a|^2, and with signs that on mean |g|."""
+    """Summand: the target's influence on |a|^2, with signs on mean |g|; and sums for curves."""
 
     tables: InfluenceTables
     kept: bool
     signs: SignedResiduals | None = None
+    curves: CurveSummand | None = None
 
     def __call__(self, batch: Predictions) -> Tally:
         tables, fits = self.tables, self.tables.fits
@@ -310,6 +315,8 @@ class TargetInfluenceSums:
                     block.bins, batch.sample_weight, values[here], through, total
                 )
             out[name] = influence_tally(batch, square, total, self.kept)
+        if self.curves is not None:
+            out["curves"] = self.curves(batch, phi)
         return out
 
 

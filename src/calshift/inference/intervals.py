@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from calshift.engines.open import check_pair
 from calshift.inference.bootstrap import Bootstrap
 from calshift.inference.estimate import event_errors
 from calshift.inference.event_estimates import EventEstimates
+from calshift.inference.kept_curves import plan_curves
 from calshift.inference.options import Options
 from calshift.results import ClassWeights
 from calshift.weights import METHODS, resolve_class_weights
@@ -48,11 +50,13 @@ def estimated(
     weights: Any,
     draws: Bootstrap | None,
 ) -> tuple[EventEstimates, ClassWeights]:
-    """Without target labels: the errors with their laws, and the weights used."""
+    """Without target labels: the errors with their distributions, and the weights used."""
     found = resolve_class_weights(weights, source, target)
+    in_memory = source.in_memory is not None and target.in_memory is not None
     errors = event_errors(
         source, target, events, options, found.values, found.influence,
         interval=options.interval == "influence",
+        curves=partial(plan_curves, source, target, events.kind) if in_memory else None,
     )  # fmt: skip
     if options.interval != "bootstrap":
         return errors, found

@@ -22,6 +22,7 @@ from calshift.binning.statistics import ShiftStatistics, bin_sums, source_kernel
 from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine
 from calshift.engines.sample_summary import SampleSummary
+from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.reliability import (
     LEAST_ROWS,
     CurveInfluence,
@@ -37,21 +38,40 @@ CLASSES_KEPT = 6  # those with the largest errors
 
 
 @dataclass(frozen=True)
+class CurveSums:
+    """Summand over target rows and their influence on the weights, for the curves of some events.
+
+    Attributes
+    ----------
+    wanted, edges : of each curve
+    centres : the mean score of the target in each bin
+    """
+
+    wanted: tuple[Wanted, ...]
+    edges: tuple[BinEdges, ...]
+    centres: tuple[np.ndarray, ...]
+
+    def __call__(self, batch: Predictions, phi: np.ndarray) -> Tally:
+        once, pairs = batch.squared_frequency, zip(self.edges, self.centres, strict=True)
+        sums = Tally(enumerate(_sum_curve(batch, *pair, phi, once) for pair in pairs))
+        sums["phi"] = (phi * once[:, None]).T @ phi
+        return sums
+
+
+@dataclass(frozen=True)
 class KeptCurves:
     """The source, and sums over the target's rows, for the curves of a few events.
 
     Attributes
     ----------
     source : labelled rows
-    wanted, edges, centres : of each curve; the mean score of the target in each bin
+    plan : the events and their bins
     target : sums over the target's rows
     weights : class weights and their influence functions
     """
 
     source: Predictions
-    wanted: tuple[Wanted, ...]
-    edges: tuple[BinEdges, ...]
-    centres: tuple[np.ndarray, ...]
+    plan: CurveSums
     target: Tally
     weights: ScaledWeights
 
@@ -59,12 +79,13 @@ class KeptCurves:
         """Curves of the source and of the target."""
         source = Arrays(self.source)
         known = ScaledWeights.of(np.where(self.weights.seen, 1.0, np.nan), None, self.weights.sizes)
-        before = reliability_curves(source, None, self.wanted, known, "auto")
+        before = reliability_curves(source, None, self.plan.wanted, known, "auto")
         return list(zip(before, self._target_curves(source), strict=True))
 
     def _target_curves(self, source: Engine) -> list[ReliabilityCurve]:
         found = []
-        for k, (edges, (_, label)) in enumerate(zip(self.edges, self.wanted, strict=True)):
+        plan = self.plan
+        for k, (edges, (_, label)) in enumerate(zip(plan.edges, plan.wanted, strict=True)):
             sums: ShiftStatistics = source.total(source_kernel(edges)) + self.target[k]["bins"]
             found.append(CurveInfluence.of([sums], edges, LEAST_ROWS, self.weights, False, label))
         added = source_sums(source, found, self.weights)
@@ -80,7 +101,9 @@ class KeptCurves:
         """(B,) sums of the squared influence of the target's rows."""
         points, c, squares = one.points, one.by_weight, self.target[k]["squares"]
         length = np.diff(np.append(points.starts, len(squares)))
-        off = self.centres[k] - np.repeat(points.score, length)  # of a bin from its group's mean
+        off = self.plan.centres[k] - np.repeat(
+            points.score, length
+        )  # of a bin from its group's mean
         rows, score, square = squares[:, :3].T
         phi, by_score = np.split(squares[:, 3:], 2, axis=1)
         within = square + 2 * off * score + off**2 * rows
@@ -92,29 +115,25 @@ class KeptCurves:
         return np.asarray(first + np.einsum("sb,st,tb->b", c, self.target["phi"], c))
 
 
-def keep_curves(
-    source: Engine, target: Engine, weights: ScaledWeights, kind: str, values: np.ndarray
-) -> KeptCurves | None:
-    """Sums for the curves of the predicted class and of the classes with the largest errors.
-
-    None where rows are not in memory.
-    """
-    if source.in_memory is None or target.in_memory is None:
-        return None
+def plan_curves(source: Engine, target: Engine, kind: str, values: np.ndarray) -> CurveSums:
+    """Curves of the predicted class, and of the classes with the largest errors ``values``."""
     wanted = _choose_curves(kind, source.summary, values)
     rows = min(source.summary.size, target.summary.size)
-    edges, centres = _find_edges(target, wanted, rows)
+    return CurveSums(wanted, *_find_edges(target, wanted, rows))
 
-    def summand(batch: Predictions) -> Tally:
-        phi = weights.target_influence(batch)
-        once = batch.squared_frequency
-        pairs = zip(edges, centres, strict=True)
-        each = Tally(enumerate(_sum_curve(batch, *pair, phi, once) for pair in pairs))
-        each["phi"] = (phi * once[:, None]).T @ phi
-        return each
 
-    sums = Blocks(target).total(summand)
-    return KeptCurves(source.in_memory, wanted, edges, centres, sums, weights)
+def keep_curves(
+    source: Engine, target: Engine, weights: ScaledWeights, kind: str, found: EventEstimates
+) -> KeptCurves | None:
+    """What curves of a result need; None where rows are not in memory."""
+    if source.in_memory is None or target.in_memory is None:
+        return None
+    if found.curves is not None:
+        plan, sums = found.curves
+        return KeptCurves(source.in_memory, plan, sums, weights)
+    plan = plan_curves(source, target, kind, found.values)
+    sums = Blocks(target).total(lambda batch: plan(batch, weights.target_influence(batch)))
+    return KeptCurves(source.in_memory, plan, sums, weights)
 
 
 def _choose_curves(kind: str, source: SampleSummary, values: np.ndarray) -> tuple[Wanted, ...]:
