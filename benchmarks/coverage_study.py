@@ -36,8 +36,7 @@ import calshift
 from calshift.binning.events import select_events
 from calshift.diagnostics.warnings import collect_warnings
 from calshift.engines.open import open_pair
-from calshift.inference.bootstrap import Bootstrap
-from calshift.inference.intervals import estimated
+from calshift.inference.assemble import estimate_target
 from calshift.inference.options import Options
 from calshift.results import (
     AbsoluteErrorDistribution,
@@ -61,9 +60,8 @@ def moments(case: tuple[Cell, int]) -> list[float]:
     # the parts of target_calibration_error(norm=1), whose law holds that of the square too
     source, target = open_pair(p, y, q)
     options = Options("classwise", 1, "debiased", "auto", "mass", None, "auto", "influence")
-    nothing = Bootstrap(20, None, 1, None)
     events = select_events("classwise", source.summary)
-    found, used = estimated(source, target, events, options, weights, nothing)
+    found, used = estimate_target(source, target, events, options, weights, None)
     law, (_, trusted) = (
         found.distribution,
         collect_warnings(used, None, found.sparse, found.isolated),

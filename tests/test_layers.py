@@ -14,7 +14,7 @@ import calshift
 ROOT = Path(calshift.__file__).parent
 
 LAYERS = (
-    "errors", "_core", "compiled", "results", "io", "engines", "binning", "scaling", "weights",
+    "errors", "compiled", "_core", "results", "io", "engines", "binning", "scaling", "weights",
     "diagnostics", "estimators", "inference", "api", "recalibration", "simulate", "data",
     "plotting", "monitoring", "report", "cli", "__main__",
 )  # fmt: skip

@@ -52,14 +52,14 @@ def test_the_windows_of_a_monitor_share_the_source():
     del q
     gc.collect()
     assert kept() is None
-    sources = {id(one._curves.value.source) for one in found.results}
+    sources = {id(one._curves.source) for one in found.results}
     assert len(sources) == 1
 
 
 def test_curves_of_kept_sums_are_those_of_rows():
     p, y, q = samples()
     result = calshift.target_calibration_error(p, y, q)
-    pairs = result._curves.value.curves()
+    pairs = result._curves.curves()
     assert [one.kind for one, _ in pairs] == ["top-label"] + 4 * ["classwise"]
     for before, after in pairs:
         asked = {"kind": before.kind, "label": before.label}
@@ -78,7 +78,7 @@ def test_curves_of_kept_sums_with_sample_weights(weighted):
     weight = np.random.default_rng(0).uniform(0.2, 3, len(q)) if weighted else None
     target = calshift.Predictions(q, sample_weight=weight)
     result = calshift.target_calibration_error(p, y, target)
-    for _, after in result._curves.value.curves():
+    for _, after in result._curves.curves():
         wanted = calshift.reliability_curve(
             p, y, target, weights=result.class_weights, kind=after.kind, label=after.label
         )

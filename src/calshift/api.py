@@ -35,10 +35,9 @@ from calshift.inference.assemble import (
     sum_variances,
     target_result,
 )
-from calshift.inference.bootstrap import Bootstrap, Progress
 from calshift.inference.compare import difference
 from calshift.inference.event_estimates import EventEstimates
-from calshift.inference.options import Options
+from calshift.inference.options import Options, Progress, Resampling
 from calshift.inference.reliability import reliability_curves
 from calshift.results import (
     AlgorithmVariance,
@@ -134,11 +133,11 @@ def calibration_error(
     0.0
     """
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
-    draws = Bootstrap(n_boot, rng, n_jobs, progress, stratified)
-    with Run(checkpoint, progress, ("calibration_error", options), draws.jobs) as run:
+    resampling = Resampling(n_boot, rng, n_jobs, progress)
+    with Run(checkpoint, progress, ("calibration_error", options), resampling.jobs) as run:
         sample = open_engine(p, y, labelled=True, run=run)
         events = select_events(kind, sample.summary)
-        return labelled_result(sample, events, options, np.ones(events.n_classes), draws)
+        return labelled_result(sample, events, options, np.ones(events.n_classes), resampling)
 
 
 def target_calibration_error(
@@ -203,15 +202,15 @@ def target_calibration_error(
     (0.095, 0.098)
     """
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
-    draws = Bootstrap(n_boot, rng, n_jobs, progress, stratified)
+    resampling = Resampling(n_boot, rng, n_jobs, progress)
     seed = rng if is_number(rng) else 0
     asked = ("target_calibration_error", options, weights, bool(check))
-    with Run(checkpoint, progress, asked, draws.jobs) as run:
+    with Run(checkpoint, progress, asked, resampling.jobs) as run:
         source, target = open_pair(p_source, y_source, p_target, run)
         select_events(kind, source.summary)  # a kind that does not fit is said before the test
         tested = (source, target, CHECK_LEVEL, CHECK_DRAWS, seed)
         checked = label_shift_check(*tested) if check else None
-        result = target_result(source, target, options, weights, draws, checked)
+        result = target_result(source, target, options, weights, resampling, checked)
     _announce(result.class_weights, checked)
     return result
 

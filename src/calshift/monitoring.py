@@ -24,8 +24,7 @@ from calshift.engines.base import Engine
 from calshift.engines.open import open_pair
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.inference.assemble import target_result
-from calshift.inference.bootstrap import Bootstrap, Progress
-from calshift.inference.options import Options
+from calshift.inference.options import Options, Progress, Resampling
 from calshift.io.times import MICROSECONDS, parse_times
 from calshift.results import MonitoringResult, Skipped, Window
 from calshift.weights import DEFAULT
@@ -179,7 +178,7 @@ def monitor(
     [0.1, 0.1]
     """
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
-    draws = Bootstrap(n_boot, rng, n_jobs, None, stratified)
+    resampling = Resampling(n_boot, rng, n_jobs, None)
     source, target = open_pair(p_source, y_source, p_target)
     order, cuts = cut(target.summary.rows, time, window, rows)
     parts = [(place, order[start:stop]) for place, start, stop in cuts]
@@ -193,7 +192,7 @@ def monitor(
         checked = None
         if check:
             checked = label_shift_check(source, sample, LEVEL / len(long), _draws(len(long)), seed)
-        results.append(target_result(source, sample, options, weights, draws, checked))
+        results.append(target_result(source, sample, options, weights, resampling, checked))
         if progress is not None:
             progress(done + 1, len(long))
     found = MonitoringResult(

@@ -11,9 +11,9 @@ import pytest
 
 import calshift
 from calshift import compiled
-from calshift._core import score_grid
+from calshift._core import linalg, score_grid
 from calshift.binning import find_edges, hat_basis, placement
-from calshift.estimators import row_sums, tridiagonal
+from calshift.estimators import row_sums
 from calshift.inference import influence_sums
 
 functions = pytest.importorskip(
@@ -80,8 +80,8 @@ CASES = [
         influence_sums.add_target_influence,
         lambda a: (a.bins, a.frequency, a.fit[0], ZERO_COLUMNS, np.zeros(N)),
     ),
-    (tridiagonal.factor, lambda a: (*a.band, 1e-12)),
-    (tridiagonal.smallest_pivot, lambda a: (*a.band, a.missing)),
+    (linalg.factor_band, lambda a: (*a.band, 1e-12)),
+    (linalg.smallest_pivot, lambda a: (*a.band, a.missing)),
 ]
 
 

@@ -37,7 +37,7 @@ class Frozen:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return all(_same(value, other.__dict__[name]) for name, value in self.__dict__.items())
+        return same_values(self.__dict__, other.__dict__)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -53,6 +53,11 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_frozen(item) for item in value)
     return read_only(value) if isinstance(value, np.ndarray) else value
+
+
+def same_values(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    """Whether two objects have equal attributes."""
+    return a.keys() == b.keys() and all(_same(value, b[name]) for name, value in a.items())
 
 
 def _same(a: Any, b: Any) -> bool:

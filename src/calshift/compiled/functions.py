@@ -275,7 +275,7 @@ def add_target_influence(
 
 
 @compiled
-def factor(
+def factor_band(
     diagonal: np.ndarray, above: np.ndarray, singular: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The diagonal of L and the one below it, (E, R) each; pivots below ``singular`` count as 0."""

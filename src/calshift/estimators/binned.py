@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.addable import Tally
+from calshift._core.linalg import multiply_band, near_diagonal
 from calshift.binning.edges import merge_sparse_bins
 from calshift.binning.statistics import ShiftStatistics
 from calshift.estimators.folded_normal import unfold
@@ -27,7 +28,6 @@ from calshift.estimators.statistics_sums import (
     event_cells,
     noise_sums_of,
 )
-from calshift.estimators.tridiagonal import multiply, near_diagonal
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class RegressionNoise:
         main, beside = self.fits.moments
         if self.covariance.ndim == 2:
             return np.asarray(((main * self.covariance) ** 2).sum(axis=1))
-        product = multiply(main, beside, self.covariance)
+        product = multiply_band(main, beside, self.covariance)
         return np.asarray(np.einsum("ers,esr->e", product, product))
 
 

@@ -15,10 +15,15 @@ from functools import cached_property
 
 import numpy as np
 
+from calshift._core.linalg import (
+    dense_band,
+    factor_band,
+    multiply_band,
+    near_diagonal,
+    smallest_pivot,
+)
 from calshift.binning.edges import BinEdges, merge_sparse_bins
 from calshift.binning.hat_basis import LEAST_ROWS, HatBasis, choose_knots, planned_hats, positions
-from calshift.estimators import tridiagonal
-from calshift.estimators.tridiagonal import near_diagonal
 
 EIGENVALUE_FLOOR = 0.5  # of A relative to M: where the source is sparser, shrink to no error
 SMALLEST_GAP = 0.1  # 1 - l: a row that determines a bin alone has no information on its noise
@@ -85,7 +90,7 @@ class ResidualRegression:
     @cached_property
     def root(self) -> tuple[np.ndarray, np.ndarray]:
         """L of M = L L': its diagonal and the one below, (E, R) each."""
-        return tridiagonal.factor(*self.moments, SINGULAR)
+        return factor_band(*self.moments, SINGULAR)
 
     @cached_property
     def inverse(self) -> np.ndarray:
@@ -118,14 +123,14 @@ class ResidualRegression:
     @cached_property
     def weighted_coefficients(self) -> np.ndarray:
         """(E, R) M alpha."""
-        return tridiagonal.multiply(*self.moments, self.coefficients)
+        return multiply_band(*self.moments, self.coefficients)
 
     @cached_property
     def trace_weight(self) -> np.ndarray:
         """(E, B) x' V M V x: what a squared weighted residual adds to the trace of S."""
         if self.inverse.ndim == 2:
             return self.basis.evaluate(self.inverse**2 * self.moments[0])
-        product = self.inverse @ tridiagonal.multiply(*self.moments, self.inverse)
+        product = self.inverse @ multiply_band(*self.moments, self.inverse)
         return self.basis.quadratic(*near_diagonal(product))
 
     @cached_property
@@ -157,7 +162,7 @@ class ResidualRegression:
         diagonal, above = self.basis.band(mass)
         if self.inverse.ndim == 2:
             return np.asarray(self.inverse**2 * diagonal)
-        return np.asarray(self.inverse @ tridiagonal.multiply(diagonal, above, self.inverse))
+        return np.asarray(self.inverse @ multiply_band(diagonal, above, self.inverse))
 
     def in_root_metric(self, vectors: np.ndarray) -> np.ndarray:
         """L vectors with M = L L', (E, R, D); 0 for knots that an event does not have."""
@@ -211,14 +216,14 @@ def _floored_inverse(fits: ResidualRegression) -> np.ndarray:
     total, M, missing = fits.sums.mass.sum(axis=1)[:, None], fits.moments, fits.basis.missing
     A = fits.basis.band(fits.sums.mass / total)
     main, beside = (a - EIGENVALUE_FLOOR * m for a, m in zip(A, M, strict=True))
-    sound = tridiagonal.smallest_pivot(main, beside, missing) > 0
+    sound = smallest_pivot(main, beside, missing) > 0
     sound &= ((fits.root[0] > 0) | missing).all(axis=1)
     inverse = np.zeros((*A[0].shape, A[0].shape[1]))
     if sound.any():
         filled = np.where(missing, 1.0, A[0])[sound]
-        inverse[sound] = np.linalg.inv(tridiagonal.dense(filled, A[1][sound]))
+        inverse[sound] = np.linalg.inv(dense_band(filled, A[1][sound]))
     if not sound.all():
-        pair = (tridiagonal.dense(one[0][~sound], one[1][~sound]) for one in (A, M))
+        pair = (dense_band(one[0][~sound], one[1][~sound]) for one in (A, M))
         inverse[~sound] = _inverse_of_floored(*pair)
     inverse[missing] = 0.0  # rows; the columns are 0 already, as the band is
     return np.asarray(inverse / total[..., None])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,13 +11,12 @@ import numpy as np
 from calshift.binning.events import Events, select_events
 from calshift.diagnostics.warnings import collect_warnings
 from calshift.engines.base import Engine
-from calshift.inference.bootstrap import Bootstrap
+from calshift.inference.estimate import event_errors
 from calshift.inference.event_estimates import EventEstimates
-from calshift.inference.intervals import estimated, labelled
-from calshift.inference.kept_curves import KeptCurves, keep_curves
-from calshift.inference.options import Options
+from calshift.inference.kept_curves import KeptCurves, keep_curves, plan_curves
+from calshift.inference.options import Options, Resampling
 from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck
-from calshift.results._lazy import Lazy, Unpickled
+from calshift.weights import METHODS, resolve_class_weights
 from calshift.weights.influence import ScaledWeights
 
 
@@ -24,10 +25,17 @@ def labelled_result(
     events: Events,
     options: Options,
     ones: np.ndarray,
-    draws: Bootstrap | None,
+    resampling: Resampling | None,
 ) -> CalibrationErrorResult:
-    """The error with labels; a class with NaN in the place of a one is left out."""
-    found = labelled(sample, events, options, ones, draws)
+    """The error with labels; a class with NaN instead of 1 is left out.
+
+    Without resampling options, as for the error on the source, the interval has a closed form.
+    """
+    resampled = options.interval == "bootstrap" and resampling is not None
+    closed = options.interval is not None and not resampled
+    found = event_errors(sample, None, events, options, ones, interval=closed)
+    if resampled:
+        found = _resample(found, options, resampling, events, ones, sample, None)
     return CalibrationErrorResult(
         n_source=sample.summary.size,
         classes=sample.summary.classes,
@@ -40,22 +48,63 @@ def target_result(
     target: Engine,
     options: Options,
     weights: Any,
-    draws: Bootstrap | None,
+    resampling: Resampling | None,
     check: LabelShiftCheck | None,
 ) -> CalibrationErrorResult:
     """The error without labels from the rows of both samples, and the source's own beside it."""
     events = select_events(options.kind, source.summary)
-    found, class_weights = estimated(source, target, events, options, weights, draws)
-    ones, sizes = 0 * class_weights.values + 1, (source.summary.size, target.summary.size)
-    before = Lazy(lambda: labelled_result(source, events, options, ones, None))
+    found, used = estimate_target(source, target, events, options, weights, resampling)
+    ones, sizes = 0 * used.values + 1, (source.summary.size, target.summary.size)
+    before = partial(labelled_result, source, events, options, ones, None)
     if source.in_memory is None:  # its rows may be gone later
-        before.value()
-    scaled = ScaledWeights.of(class_weights.values, class_weights.influence, sizes)
+        known = before()
+        before = partial(_return, known)
+    scaled = ScaledWeights.of(used.values, used.influence, sizes)
     curves = keep_curves(source, target, scaled, events.kind, found)
     classes = source.summary.classes
-    return shifted_result(
-        found, events, options, class_weights, sizes, before, classes, check, curves
-    )
+    return shifted_result(found, events, options, used, sizes, before, classes, check, curves)
+
+
+def _return(value: CalibrationErrorResult) -> CalibrationErrorResult:
+    return value
+
+
+def estimate_target(
+    source: Engine,
+    target: Engine,
+    events: Events,
+    options: Options,
+    weights: Any,
+    resampling: Resampling | None,
+) -> tuple[EventEstimates, ClassWeights]:
+    """Without target labels: the errors with their distributions, and the weights used."""
+    used = resolve_class_weights(weights, source, target)
+    in_memory = source.in_memory is not None and target.in_memory is not None
+    found = event_errors(
+        source, target, events, options, used.values, used.influence,
+        interval=options.interval == "influence",
+        curves=partial(plan_curves, source, target, events.kind) if in_memory else None,
+    )  # fmt: skip
+    if options.interval == "bootstrap":
+        refit = used.method if used.influence is not None and used.method in METHODS else used
+        found = _resample(found, options, resampling, events, refit, source, target)
+    return found, used
+
+
+def _resample(
+    found: EventEstimates,
+    options: Options,
+    resampling: Resampling | None,
+    events: Events,
+    weights: Any,
+    source: Engine,
+    target: Engine | None,
+) -> EventEstimates:
+    from calshift.inference.bootstrap import BootstrapStatistic, with_bootstrap  # late: rare
+
+    assert resampling is not None
+    statistic = BootstrapStatistic(events, options, weights)
+    return with_bootstrap(found, resampling, statistic, source, target)
 
 
 def shifted_result(
@@ -64,7 +113,7 @@ def shifted_result(
     options: Options,
     class_weights: ClassWeights,
     sizes: tuple[float, float],
-    source: Lazy | None = None,
+    source: Callable[[], CalibrationErrorResult] | None = None,
     classes: tuple[Any, ...] | None = None,
     assumption: LabelShiftCheck | None = None,
     curves: KeptCurves | None = None,
@@ -77,7 +126,7 @@ def shifted_result(
         assumption=assumption,
         classes=classes,
         _source=source,
-        _curves=Unpickled(curves),
+        _curves=curves,
         **_averaged(found, events, options, sizes[0], class_weights, assumption, sizes[1]),
     )
 
@@ -99,7 +148,7 @@ def _averaged(
         class_weights, assumption, found.sparse, found.isolated, each, m
     )
     if found.distribution is not None and np.all(found.distribution.standard_error == 0):
-        notes = (*notes, f"no row is off at all: errors below about {3 / n:.2g} cannot be seen")
+        notes = (*notes, f"no residual at all: errors below about {3 / n:.2g} cannot be detected")
     return {
         "estimate": float(kept.mean()),
         "per_class": found.values if classwise else None,

@@ -7,98 +7,103 @@ its own, so that the draws are the same for any number of processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift._core.validate import validate_integer, validate_rng
+from calshift._core.validate import validate_rng
+from calshift.binning.events import Events
+from calshift.engines import Arrays
+from calshift.engines.base import Engine, rows_in_memory
+from calshift.engines.open import check_pair
 from calshift.errors import InvalidInput
+from calshift.inference.estimate import event_errors
+from calshift.inference.event_estimates import EventEstimates
+from calshift.inference.options import Options, Resampling
 from calshift.results import BootstrapDistribution
+from calshift.weights import resolve_class_weights
 
-LEAST_DRAWS = 20
-LOST = 0.1  # share of draws without an answer that is tolerated
-
-BootstrapStatistic = Callable[
-    [Predictions, "Predictions | None"], np.ndarray
-]  # samples -> error of each event
-Progress = Callable[[int, int], Any]
+LOST = 0.1  # largest share of draws without a result
 
 
 @dataclass(frozen=True)
-class Bootstrap:
-    """How many draws, from which seed, in how many processes, told to whom."""
+class BootstrapStatistic:
+    """Errors of samples drawn again, with weights refitted where they were estimated."""
 
-    draws: int
-    rng: Any
-    jobs: int
-    progress: Progress | None
-    stratified: bool = False
+    events: Events
+    options: Options
+    weights: Any  # a method's name, or the weights themselves
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "draws", validate_integer(self.draws, "n_boot", LEAST_DRAWS))
-        object.__setattr__(self, "jobs", validate_integer(self.jobs, "n_jobs", 1))
-        if self.rng is not None:
-            validate_rng(self.rng)
-        if self.progress is not None and not callable(self.progress):
-            msg = f"progress must be callable with (done, total); got {self.progress!r}"
-            raise InvalidInput(msg)
+    def __call__(self, source: Predictions, target: Predictions | None) -> np.ndarray:
+        rows = Arrays(source)
+        if target is None:
+            return event_errors(rows, None, self.events, self.options, self.weights).values
+        others = Arrays(target)
+        check_pair(rows.summary, others.summary)
+        found = resolve_class_weights(self.weights, rows, others)
+        return event_errors(
+            rows, others, self.events, self.options, found.values, found.influence
+        ).values
 
-    def distributions(
-        self,
-        recipe: BootstrapStatistic,
-        source: Predictions,
-        target: Predictions | None,
-        values: np.ndarray,
-    ) -> tuple[BootstrapDistribution, BootstrapDistribution]:
-        """Of the mean over the events, and of each event (those with a value)."""
-        kept = ~np.isnan(values)
-        found = np.array(list(self._drawn(recipe, source, target, len(values))))[:, kept]
-        lost = np.isnan(found).all(axis=1)
-        if lost.mean() > LOST:
-            msg = (
-                f"{lost.sum()} of {len(found)} draws had too few rows or classes for an answer: "
-                'the samples are too small for interval="bootstrap"'
-            )
-            raise InvalidInput(msg)
-        found, mean = found[~lost], np.nanmean(found[~lost], axis=1)
-        return BootstrapDistribution(np.mean(values[kept]), mean), BootstrapDistribution(
-            values[kept], found
+
+def with_bootstrap(
+    errors: EventEstimates,
+    resampling: Resampling,
+    statistic: BootstrapStatistic,
+    source: Engine,
+    target: Engine | None,
+) -> EventEstimates:
+    """The same errors with bootstrap distributions of their mean and of each."""
+    what = 'interval="bootstrap"'
+    rows = rows_in_memory(source, what)
+    others = None if target is None else rows_in_memory(target, what)
+    values, stratified = errors.values, statistic.options.stratified
+    kept = ~np.isnan(values)
+    work = _Draw(statistic, rows, others, len(values), stratified)
+    found = np.array(list(_draw_all(work, resampling)))[:, kept]
+    lost = np.isnan(found).all(axis=1)
+    if lost.mean() > LOST:
+        msg = (
+            f"{lost.sum()} of {len(found)} draws had too few rows or classes for an estimate: "
+            'the samples are too small for interval="bootstrap"'
         )
+        raise InvalidInput(msg)
+    found, mean = found[~lost], np.nanmean(found[~lost], axis=1)
+    return replace(
+        errors,
+        distribution=BootstrapDistribution(np.mean(values[kept]), mean),
+        event_distributions=BootstrapDistribution(values[kept], found),
+    )
 
-    def _drawn(
-        self,
-        recipe: BootstrapStatistic,
-        source: Predictions,
-        target: Predictions | None,
-        errors: int,
-    ) -> Iterator[np.ndarray]:
-        seeds = _sequence(self.rng).spawn(self.draws)
-        work = _Work(recipe, source, target, errors, self.stratified)
-        if self.jobs == 1:
-            found = map(work, seeds)
-            yield from self._told(found)
-            return
-        from concurrent.futures import ProcessPoolExecutor  # late: importing must be fast
 
-        with ProcessPoolExecutor(self.jobs, initializer=_receive, initargs=(work,)) as pool:
-            size = max(1, self.draws // (8 * self.jobs))
-            yield from self._told(pool.map(_answer, seeds, chunksize=size))
+def _draw_all(work: _Draw, resampling: Resampling) -> Iterator[np.ndarray]:
+    """Errors of all draws, in one process or several."""
+    seeds, jobs = _sequence(resampling.rng).spawn(resampling.draws), resampling.jobs
+    if jobs == 1:
+        yield from _report(map(work, seeds), resampling)
+        return
+    from concurrent.futures import ProcessPoolExecutor  # late: importing must be fast
 
-    def _told(self, found: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-        for done, one in enumerate(found, 1):
-            yield one
-            if self.progress is not None:
-                self.progress(done, self.draws)
+    with ProcessPoolExecutor(jobs, initializer=_receive, initargs=(work,)) as pool:
+        size = max(1, resampling.draws // (8 * jobs))
+        yield from _report(pool.map(_compute, seeds, chunksize=size), resampling)
+
+
+def _report(found: Iterator[np.ndarray], resampling: Resampling) -> Iterator[np.ndarray]:
+    for done, one in enumerate(found, 1):
+        yield one
+        if resampling.progress is not None:
+            resampling.progress(done, resampling.draws)
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Draw:
     """One draw, from its seed."""
 
-    recipe: BootstrapStatistic
+    statistic: BootstrapStatistic
     source: Predictions
     target: Predictions | None
     errors: int
@@ -112,7 +117,7 @@ class _Work:
         if self.target is not None:
             target = self.target.counted(_poisson(self.target, rng))
         try:
-            return self.recipe(source, target)
+            return self.statistic(source, target)
         except InvalidInput:  # too few rows or classes in this draw
             return np.full(self.errors, np.nan)
 
@@ -135,14 +140,14 @@ def _within_classes(sample: Predictions, rng: np.random.Generator) -> np.ndarray
     return counts
 
 
-_work: list[_Work] = []  # of a worker process: the samples travel once, not with every draw
+_work: list[_Draw] = []  # of a worker process: the samples travel once, not with every draw
 
 
-def _receive(work: _Work) -> None:
+def _receive(work: _Draw) -> None:
     _work[:] = [work]
 
 
-def _answer(seed: np.random.SeedSequence) -> np.ndarray:
+def _compute(seed: np.random.SeedSequence) -> np.ndarray:
     return _work[0](seed)
 
 

@@ -17,8 +17,12 @@ from calshift._core.predictions import Predictions
 from calshift.binning.placement import ScoreBlock, labelled_blocks, true_event
 from calshift.compiled import fastest
 from calshift.estimators.regression import SMALLEST_GAP, sign
-from calshift.inference.row_influence import InfluenceTables
-from calshift.inference.row_terms import RowTerms, sparse_rows, sum_by_label
+from calshift.inference.row_influence import (
+    InfluenceTables,
+    RowTerms,
+    sparse_rows,
+    sum_by_label,
+)
 from calshift.inference.signed_residuals import SignedResiduals
 from calshift.weights.influence import ScaledWeights
 

@@ -1,11 +1,12 @@
-"""What may be asked of an estimate, checked once."""
+"""Options of an estimate, validated once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from calshift._core.validate import is_number
+from calshift._core.validate import is_number, validate_integer, validate_rng
 from calshift.errors import InvalidInput
 from calshift.estimators.smoothing_kernels import log_kernel
 
@@ -15,6 +16,9 @@ PAPER_BINS = 15
 CANONICAL_KERNEL = "triweight"  # benchmarks/canonical.py
 LARGEST_NORM = 100.0  # beyond it |d|^p leaves the range of a float
 BANDWIDTHS = (1e-9, 1e9)
+LEAST_DRAWS = 20  # of a bootstrap
+
+Progress = Callable[[int, int], Any]
 
 
 @dataclass(frozen=True)
@@ -91,3 +95,22 @@ def _plain_bins(bins: Any) -> Any:
 
 def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """Draws of the bootstrap, their seed, processes, and a callback ``progress(done, total)``."""
+
+    draws: int
+    rng: Any
+    jobs: int
+    progress: Progress | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "draws", validate_integer(self.draws, "n_boot", LEAST_DRAWS))
+        object.__setattr__(self, "jobs", validate_integer(self.jobs, "n_jobs", 1))
+        if self.rng is not None:
+            validate_rng(self.rng)
+        if self.progress is not None and not callable(self.progress):
+            msg = f"progress must be callable with (done, total); got {self.progress!r}"
+            raise InvalidInput(msg)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from calshift._core.linalg import near_diagonal
 from calshift.estimators.regression import ROUNDING, ResidualRegression, sign
-from calshift.estimators.tridiagonal import near_diagonal
 
 
 @dataclass(frozen=True)

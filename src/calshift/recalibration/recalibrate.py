@@ -14,9 +14,8 @@ from calshift.engines import Arrays
 from calshift.engines.open import rows_of_pair
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.inference.assemble import target_result
-from calshift.inference.bootstrap import Progress
 from calshift.inference.compare import difference
-from calshift.inference.options import Options
+from calshift.inference.options import Options, Progress
 from calshift.recalibration import DEFAULT_RECALIBRATOR, make_recalibrator
 from calshift.recalibration.base import Recalibrator
 from calshift.results import RecalibrationResult

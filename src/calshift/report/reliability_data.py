@@ -10,7 +10,7 @@ from calshift.results import CalibrationErrorResult, ReliabilityCurve
 
 def reliability_dicts(result: CalibrationErrorResult, level: float) -> list[dict[str, Any]]:
     """Reliability of source and target: of the predicted class, and of the worst classes."""
-    kept = result._curves.value
+    kept = result._curves
     return [
         {
             "of": _curve_name(result, one),

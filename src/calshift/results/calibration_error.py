@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calshift._core.convert import plain
-from calshift._core.frozen import Frozen
+from calshift._core.frozen import Frozen, same_values
 from calshift._core.validate import validate_level
 from calshift.errors import InvalidInput
-from calshift.results._lazy import Lazy, Unpickled
 from calshift.results._table import error_table
 
 if TYPE_CHECKING:
@@ -54,13 +55,33 @@ class CalibrationErrorResult(Frozen):
     _class_distributions: SamplingDistribution | None = None
     _influence: RowInfluence | None = None
     settings: tuple[tuple[str, Any], ...] = ()
-    _source: Lazy | None = None
-    _curves: Unpickled = field(default_factory=Unpickled)
+    _source: Callable[[], CalibrationErrorResult] | None = None
+    _curves: Any = None  # sums for reliability curves of a report; not pickled
 
-    @property
+    @cached_property
     def source(self) -> CalibrationErrorResult | None:
         """The labelled error on the source beside a label-free one, or None."""
-        return None if self._source is None else self._source.value()
+        return None if self._source is None else self._source()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "source": self.source, "_source": None, "_curves": None}
+
+    def __copy__(self) -> CalibrationErrorResult:
+        return self  # it cannot change
+
+    def __deepcopy__(self, memo: object) -> CalibrationErrorResult:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CalibrationErrorResult):
+            return NotImplemented
+        one, two = (
+            {name: value for name, value in state.items() if name not in ("_source", "_curves")}
+            for state in (self.__getstate__(), other.__getstate__())
+        )
+        return same_values(one, two)
+
+    __hash__ = None
 
     @property
     def has_interval(self) -> bool:
