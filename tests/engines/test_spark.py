@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift._core.addable import Sums, Tally
+from calshift._core.addable import Tally
 from calshift.binning.confidence_cells import choose_cells
 from calshift.binning.edges import BinEdges
 from calshift.binning.statistics import ShiftStatistics, source_kernel
@@ -68,7 +68,7 @@ def kernels(sample: Arrays):
     each = [summary_terms, cells, source_kernel(edges), lambda batch: batch.p.itemsize / len(batch)]
     if not facts.one_column:
         each.append(_gradient(np.linspace(0.5, 1.5, facts.n_classes)))
-    return lambda batch: Sums(kernel(batch) for kernel in each)
+    return lambda batch: Tally({str(k): kernel(batch) for k, kernel in enumerate(each)})
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -79,7 +79,7 @@ def test_sums_are_those_of_arrays(written, layout):
     kernel = kernels(here)
     found = there.total(kernel)
     assert same(found, here.total(kernel), 1e-12)
-    assert found[0]["single"] == (4000 if p.ndim == 1 else 0)
+    assert found["0"]["single"] == (4000 if p.ndim == 1 else 0)
 
 
 def test_changed_probabilities_are_worked_out_where_the_rows_are(written):

@@ -163,7 +163,7 @@ def read_pair(source: str | Path, target: str | Path, asked: ColumnSpec | None =
     with errors_name_file(source):
         check_pair(Arrays(one).summary, Arrays(two).summary)
     files = readers[1].parts
-    return Pair(one, Predictions.trusted(two.p, None, one.classes), _times(files), files)
+    return Pair(one, Predictions.from_validated(two.p, None, one.classes), _times(files), files)
 
 
 def read_target(
@@ -188,7 +188,7 @@ def _gathered(reader: FileReader) -> Predictions:
     batches = list(reader.batches(0))
     y = [batch.y for batch in batches if batch.y is not None]
     p = np.concatenate([batch.p for batch in batches])
-    return Predictions.trusted(p, np.concatenate(y) if y else None, reader.classes)
+    return Predictions.from_validated(p, np.concatenate(y) if y else None, reader.classes)
 
 
 def _times(parts: FileSet) -> np.ndarray | None:

@@ -64,6 +64,8 @@ class Joined:
 
 
 def in_blocks(batch: Predictions) -> list[Predictions]:
-    """The rows in blocks of a million cells at most."""
+    """The rows in blocks of a million cells at most; a batch that is one block is itself."""
     rows = max(LEAST_ROWS, BLOCK_CELLS // batch.n_classes)
+    if len(batch) <= rows:
+        return [batch]
     return [batch.rows(start, start + rows) for start in range(0, len(batch), rows)]

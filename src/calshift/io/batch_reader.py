@@ -133,7 +133,7 @@ def _known(batch: Predictions, spec: BatchSpec) -> Predictions | None:
     names = validate_classes(names, batch.n_classes)
     check_same_names(batch.classes, names, ("it", "classes="))
     y = None if spec.labelled is False else batch.y
-    return Predictions.trusted(batch.p, y, names, batch.sample_weight) if len(batch) else None
+    return Predictions.from_validated(batch.p, y, names, batch.sample_weight) if len(batch) else None
 
 
 def _taken_apart(batch: Any) -> tuple[Any, Any, Any]:
@@ -186,7 +186,7 @@ class Spool:
         for number in range(skip, self.count):
             p, y, weight = (self._loaded(number, name) for name in ("p", "y", "weight"))
             assert p is not None
-            yield Predictions.trusted(p, y, self.classes, weight)
+            yield Predictions.from_validated(p, y, self.classes, weight)
 
     def _keep(self, batch: Predictions) -> None:
         self.classes = batch.classes

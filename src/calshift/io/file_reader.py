@@ -115,7 +115,7 @@ class FileReader:
             raise InvalidInput(msg)
         with errors_name_file(path, file.columns):
             read = named_predictions(rows.p, rows.y, None, path, path, rows.start)
-        return Predictions.trusted(read.p, read.y, self.classes)
+        return Predictions.from_validated(read.p, read.y, self.classes)
 
 
 def in_one_order(before: FileReader, after: FileReader) -> tuple[FileReader, FileReader]:
