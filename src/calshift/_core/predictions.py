@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -138,6 +138,14 @@ class Predictions(Frozen):
         root, first = self._origin or (self, 0)
         view.__dict__["_origin"] = root, first + part.start
         return view
+
+    def blocks(self, rows: int) -> Iterator[Predictions]:
+        """All rows in blocks of so many: itself if it is one block, else views."""
+        if len(self) <= rows:
+            yield self
+            return
+        for start in range(0, len(self), rows):
+            yield self.rows(start, start + rows)
 
     def take(self, which: np.ndarray | slice) -> Predictions:
         """Some of the rows, by their numbers or by a mask."""
