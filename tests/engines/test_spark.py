@@ -11,7 +11,8 @@ from calshift.binning.confidence_cells import choose_cells
 from calshift.binning.edges import BinEdges
 from calshift.binning.statistics import ShiftStatistics, source_kernel
 from calshift.engines import Arrays, Spark
-from calshift.engines.checkpoint import Journal
+from calshift.engines.base import Passes
+from calshift.engines.checkpoint import Checkpoint
 from calshift.engines.sample_summary import summary_terms
 from calshift.weights.mixture import _gradient
 from tests.prediction_files import NAMES, SIMULATION, named
@@ -164,9 +165,9 @@ def test_logits_become_probabilities(written):
 
 def test_finished_passes_are_kept(written, tmp_path):
     table, place = written({"p": P, "y": Y}), tmp_path / "run.npz"
-    first = calshift.scan_spark(table).running(Journal(place, "a run"), None, "source")
+    first = calshift.scan_spark(table).running("source", Passes(Checkpoint(place, "a run")))
     facts = first.summary
-    again = calshift.scan_spark(table).running(Journal(place, "a run"), None, "source")
+    again = calshift.scan_spark(table).running("source", Passes(Checkpoint(place, "a run")))
     again.frame = None  # nothing is read
     assert again.summary == facts
     assert again.parts == 4
