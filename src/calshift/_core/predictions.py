@@ -69,7 +69,7 @@ class Predictions(Frozen):
         sample_weight: np.ndarray | None = None,
     ) -> Predictions:
         """Predictions of arrays that were validated before."""
-        made = _assemble(p, y, classes, sample_weight)
+        made = _assemble(p=p, y=y, classes=classes, sample_weight=sample_weight)
         made._freeze()
         return made
 
@@ -191,15 +191,10 @@ class Predictions(Frozen):
         return f"Predictions({len(self)} rows, {self.n_classes} classes, {labelled})"
 
 
-def _assemble(
-    p: np.ndarray,
-    y: np.ndarray | None,
-    classes: tuple[Any, ...] | None,
-    sample_weight: np.ndarray | None,
-) -> Predictions:
+def _assemble(**fields: Any) -> Predictions:
     """Predictions of these fields as they are."""
     made = object.__new__(Predictions)
-    made.__dict__.update(p=p, y=y, classes=classes, sample_weight=sample_weight)
+    made.__dict__.update(fields)
     return made
 
 
@@ -247,7 +242,7 @@ def named_predictions(
     if y is not None:
         y = validate_labels(to_numpy(y, name_y)[0], n, K, names, name_y, start)
     weight = None if sample_weight is None else validate_sample_weight(sample_weight, n)
-    read = _assemble(p, y, names, weight)
+    read = _assemble(p=p, y=y, classes=names, sample_weight=weight)
     if weight is not None and not weight.all():
         read = read.take(weight > 0)
     read._freeze()

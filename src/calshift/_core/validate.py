@@ -160,9 +160,8 @@ def validate_classes(classes: Any, K: int) -> tuple[Any, ...] | None:
     if isinstance(classes, str | set | frozenset | dict) or not hasattr(classes, "__iter__"):
         raise InvalidInput(msg + repr(classes))
     names = tuple(classes.tolist() if isinstance(classes, np.ndarray) else classes)
-    if not all(isinstance(name, Hashable) for name in names):
-        raise InvalidInput(msg + format_value(names))
-    if len(names) != K or len(set(names)) != K:
+    hashable = all(isinstance(name, Hashable) for name in names)
+    if not hashable or len(names) != K or len(set(names)) != K:
         raise InvalidInput(msg + format_value(names))
     return names
 

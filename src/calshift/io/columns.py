@@ -104,7 +104,9 @@ def _find_by_name(
             msg = f"{file}: no column matches --columns {spec!r} (it has {quote(names)})"
             raise InvalidInput(msg)
         return found, tuple(name[len(before) : len(name) - len(after)] for name in found)
-    found = list(spec) if isinstance(spec, tuple) else _split_names(spec, names)
+    if isinstance(spec, str):
+        spec = (spec,) if spec in names else tuple(name.strip() for name in spec.split(","))
+    found = list(spec)
     for name in found:
         _check_present(name, names, file, "--columns")
     if len(set(found)) < len(found):
@@ -112,10 +114,6 @@ def _find_by_name(
         raise InvalidInput(msg)
     alone = len(found) == 1 and (found[0] in lists or _class_names(found) == tuple(found))
     return found, None if alone else _class_names(found)
-
-
-def _split_names(spec: str, names: Sequence[str]) -> list[str]:
-    return [spec] if spec in names else [name.strip() for name in spec.split(",")]
 
 
 def _find_by_convention(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from calshift.errors import InvalidInput
+from calshift.io.columns import quote
 from calshift.io.times import parse_times
 
 
@@ -162,8 +163,7 @@ def encode_label_column(y: np.ndarray, classes: tuple[str, ...] | None, where: s
             unknown = next((text for text in strange if _whole(text) is None), strange[0])
             msg = (
                 f"{where}: label {unknown!r} is not one of the classes "
-                f"{', '.join(map(repr, classes[:8]))}{', ...' if len(classes) > 8 else ''}: "
-                "correct it, or drop its rows"
+                f"{quote(classes)}: correct it, or drop its rows"
             )
         raise InvalidInput(msg)
     return np.array(whole)[index]

@@ -180,10 +180,7 @@ def _read_like(first: PredictionFile, other: PredictionFile) -> PredictionFile:
 
 
 def _only(path: str | Path, names: Sequence[str]) -> list[str]:
-    if not names:
-        return []
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return [f"only {path} has {', '.join(map(repr, names[:5]))}{more}"]
+    return [f"only {path} has {quote(names)}"] if names else []
 
 
 def _expand_folder(folder: Path) -> list[Path]:

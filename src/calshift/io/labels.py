@@ -75,15 +75,9 @@ def _places(files: Sequence[PredictionFile]) -> dict[str, Place]:
             for k in np.flatnonzero(used).tolist():
                 if texts[k] not in found:
                     found[texts[k]] = (path, start + int(np.argmax(index == k)))
-            _check_few(found, path, label)
+            if len(found) > MOST_LABELS:
+                where = f"{path}, column {label!r}"
+                msg = f"{where} has more than {MOST_LABELS:,} different values: are they labels?"
+                raise InvalidInput(msg)
             start += len(index)
     return found
-
-
-def _check_few(found: dict[str, Place], path: str, label: str) -> None:
-    if len(found) > MOST_LABELS:
-        msg = (
-            f"{path}, column {label!r} has more than {MOST_LABELS:,} different values: "
-            "does it contain labels?"
-        )
-        raise InvalidInput(msg)

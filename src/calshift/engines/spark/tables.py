@@ -88,7 +88,7 @@ def _session() -> Any:
 
 def _open_frame(frame: Any, table: str, spec: ColumnSpec, classes: Sequence[Any] | None) -> Spark:
     kinds = _kinds(frame, table)
-    lists = [name for name, kind in kinds.items() if _is_list(kind)]
+    lists = [name for name, kind in kinds.items() if kind.typeName() == "array" or _is_vector(kind)]
     columns = find_columns(list(kinds), lists, spec, table)
     label, first = columns.label, columns.probabilities[0]
     single = len(columns.probabilities) == 1 and first not in lists
@@ -107,10 +107,6 @@ def _kinds(frame: Any, table: str) -> dict[str, Any]:
         names, fields = list(frame.columns), frame.schema.fields
     check_unique(names, table)
     return {field.name: field.dataType for field in fields}
-
-
-def _is_list(kind: Any) -> bool:
-    return bool(kind.typeName() == "array" or _is_vector(kind))
 
 
 def _is_vector(kind: Any) -> bool:
@@ -140,7 +136,7 @@ def _codes(
         found = [value for (value,) in rows.collect()]
     where = f"{table}, column {label!r}"
     if len(found) > MOST_LABELS:
-        msg = f"{where} has more than {MOST_LABELS:,} different values: does it contain labels?"
+        msg = f"{where} has more than {MOST_LABELS:,} different values: are they labels?"
         raise InvalidInput(msg)
     return spark_label_encoder(
         sorted(str(value) for value in found if value is not None), classes, where

@@ -32,7 +32,7 @@ def open_format(path: str | Path, role: str, label: str | None = None) -> Format
 
 def file_extension(path: Path) -> str:
     """The last extension that is not of a compression."""
-    endings = [ending.lower() for ending in path.suffixes]
-    while len(endings) > 1 and endings[-1] in PACKINGS:
-        endings.pop()
-    return endings[-1] if endings else ""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while len(suffixes) > 1 and suffixes[-1] in PACKINGS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calshift.io.formats._arrow_columns import ArrowColumns, replace_columns, resize_batches
-from calshift.io.formats.base import BATCH, Batch, read_errors
+from calshift.io.formats.base import BATCH, Batches, Names, read_errors
 
 BUFFER = 2**20  # bytes read of a column at a time, instead of whole row groups
 
@@ -29,9 +28,7 @@ class Parquet(ArrowColumns):
     def rows_of(self, column: str) -> int:
         return sum(self.groups)
 
-    def batches(
-        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
-    ) -> Iterator[Batch]:
+    def batches(self, numbers: Names, others: Names, rows: int = BATCH, first: int = 0) -> Batches:
         import pyarrow.parquet as parquet
 
         wanted = [*numbers, *others]
@@ -72,9 +69,7 @@ class Ipc(ArrowColumns):
         except pa.ArrowInvalid:
             return pa.ipc.open_stream(pa.OSFile(str(self.path)))
 
-    def batches(
-        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
-    ) -> Iterator[Batch]:
+    def batches(self, numbers: Names, others: Names, rows: int = BATCH, first: int = 0) -> Batches:
         wanted = [*numbers, *others]
         with read_errors(self.path), self._open() as reader:
             count = getattr(reader, "num_record_batches", None)

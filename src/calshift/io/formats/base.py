@@ -13,7 +13,8 @@ from calshift.errors import InvalidInput
 
 BATCH = 65_536  # rows
 PACKINGS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-Batch = dict[str, Any]
+Batches = Iterator[dict[str, Any]]  # of columns, as arrow or numpy arrays by name
+Names = Iterable[str]
 
 
 class Format(Protocol):
@@ -27,10 +28,8 @@ class Format(Protocol):
     def rows_of(self, column: str) -> int | None:
         """Number of rows of the column, where it is known without reading the file."""
 
-    def batches(
-        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
-    ) -> Iterator[Batch]:
-        """Columns as arrow or numpy arrays, beginning at row ``first``; ``numbers`` as numbers.
+    def batches(self, numbers: Names, others: Names, rows: int = BATCH, first: int = 0) -> Batches:
+        """Batches beginning at row ``first``, with the columns ``numbers`` read as numbers.
 
         A batch has at most so many rows, the same ones every time.
         """

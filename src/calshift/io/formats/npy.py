@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from calshift.errors import InvalidInput
-from calshift.io.formats.base import BATCH, Batch, read_errors
+from calshift.io.formats.base import BATCH, Batches, Names, read_errors
 
 
 class NumpyFile:
@@ -36,9 +36,7 @@ class NumpyFile:
     def rows_of(self, column: str) -> int:
         return len(self.arrays[column])
 
-    def batches(
-        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
-    ) -> Iterator[Batch]:
+    def batches(self, numbers: Names, others: Names, rows: int = BATCH, first: int = 0) -> Batches:
         wanted = [*numbers, *others]
         sizes = {name: len(self.arrays[name]) for name in wanted}
         if len(set(sizes.values())) > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,15 @@ import numpy as np
 
 from calshift.errors import InvalidInput
 from calshift.io.formats._arrow_columns import ArrowColumns, resize_batches
-from calshift.io.formats.base import BATCH, PACKINGS, Batch, check_rows, read_errors, shorten
+from calshift.io.formats.base import (
+    BATCH,
+    PACKINGS,
+    Batches,
+    Names,
+    check_rows,
+    read_errors,
+    shorten,
+)
 
 JSON_BLOCK = 16_000_000  # bytes
 JSON_HEAD = 1_000_000  # bytes whose lines determine the columns
@@ -26,7 +34,7 @@ class Csv(ArrowColumns):
 
         self.path = path
         with pa.input_stream(str(path)) as file:
-            header = _first_line(file)
+            header = bytes(file.read(65_536)).split(b"\n")[0].decode("utf-8", "replace")
         self.separator = max(",;\t", key=header.count)
         with self._open(None) as reader:
             self._describe(reader.schema)
@@ -37,9 +45,7 @@ class Csv(ArrowColumns):
         parse = arrow_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True)
         return arrow_csv.open_csv(str(self.path), parse_options=parse, convert_options=convert)
 
-    def batches(
-        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
-    ) -> Iterator[Batch]:
+    def batches(self, numbers: Names, others: Names, rows: int = BATCH, first: int = 0) -> Batches:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -126,9 +132,7 @@ class JsonLines(ArrowColumns):
         if left.strip():
             yield json.read_json(io.BytesIO(left))
 
-    def batches(
-        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
-    ) -> Iterator[Batch]:
+    def batches(self, numbers: Names, others: Names, rows: int = BATCH, first: int = 0) -> Batches:
         wanted = [*numbers, *others]
         with read_errors(self.path):
             for table in self._tables(JSON_BLOCK):
@@ -175,7 +179,3 @@ def _compress(content: bytes, path: Path) -> bytes:
     with pa.CompressedOutputStream(out, kind) as stream:
         stream.write(content)
     return bytes(out.getvalue())
-
-
-def _first_line(file: Any) -> str:
-    return bytes(file.read(65_536)).split(b"\n")[0].decode("utf-8", "replace")
