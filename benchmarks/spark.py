@@ -30,7 +30,7 @@ from tables import write_table
 import calshift
 from calshift.engines import Spark
 from calshift.engines.sample_summary import summary_terms
-from calshift.engines.spark.partition import packed
+from calshift.engines.spark.partition import pack
 
 CASES = {
     "binary scores": (2, 4_000_000, False),
@@ -70,7 +70,7 @@ class Watch:
             start, work = time.perf_counter(), core_seconds()
             total, rows, parts = real(engine, kernel)
             took = time.perf_counter() - start, core_seconds() - work
-            sizes = len(packed(total)), len(cloudpickle.dumps(kernel))
+            sizes = len(pack(total)), len(cloudpickle.dumps(kernel))
             found.append(Pass(engine.name, engine._what(kernel), *took, rows, *sizes))
             return [total, rows, parts]
 

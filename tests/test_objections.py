@@ -52,12 +52,13 @@ def test_the_check_is_that_of_check_label_shift(sample):
 @pytest.mark.parametrize(("ess", "trusted", "said"), [(10, False, True), (60, True, True),
                                                       (200, True, False)])  # fmt: skip
 def test_a_small_effective_sample_is_said_and_a_tiny_one_is_not_trusted(ess, trusted, said):
-    # two classes, one of weight 0: the source is worth the rows of the other
+    # two classes, one of weight 0: the effective sample size is the number of rows of the other
     n = 1000
     y = np.r_[np.ones(ess), np.zeros(n - ess)].astype(int)
     weights = calshift.weights_from_labels(y, np.ones(50, dtype=int))
     notes, sure = collect_warnings(weights, None, (0.0, 0.0), 0)
-    assert any(f"worth {ess} rows" in note for note in notes) == said
+    warning = f"effective sample size of the weighted source is {ess}"
+    assert (warning in notes) == said
     assert sure == trusted
 
 

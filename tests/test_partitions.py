@@ -16,10 +16,10 @@ from calshift.engines.spark.partition import (
     MergeGroups,
     PartitionSum,
     SumPartition,
-    added,
-    gathered,
-    packed,
-    unpacked,
+    merge_batches,
+    merge_sums,
+    pack,
+    unpack,
 )
 from calshift.errors import InvalidInput
 
@@ -60,15 +60,15 @@ def test_batches_are_gathered_and_empty_ones_left_out(monkeypatch):
     monkeypatch.setattr("calshift.engines.spark.partition.BATCH_BYTES", 24)
     found = [
         columns["p"].to_pylist()
-        for columns in gathered([batch(), batch(0.1), batch(0.2, 0.3), batch(), batch(0.4)])
+        for columns in merge_batches([batch(), batch(0.1), batch(0.2, 0.3), batch(), batch(0.4)])
     ]
     assert found == [[0.1, 0.2, 0.3], [0.4]]
-    assert list(gathered([batch(), batch()])) == []
+    assert list(merge_batches([batch(), batch()])) == []
 
 
 def test_a_partition_is_summed_in_the_order_of_its_batches(monkeypatch):
     monkeypatch.setattr("calshift.engines.spark.partition.BATCH_BYTES", 8)
-    total, rows, classes = SumPartition(summary_terms, Scores()).summed(
+    total, rows, classes = SumPartition(summary_terms, Scores()).sum(
         [batch(0.1), batch(0.2, 0.3)], 0
     )
     assert (rows, classes, total["rows"]) == (3, 2, 3)
@@ -76,43 +76,43 @@ def test_a_partition_is_summed_in_the_order_of_its_batches(monkeypatch):
 
 
 def test_an_empty_partition_adds_nothing():
-    assert SumPartition(summary_terms, Scores()).summed([batch()], 0) == (0, 0, 0)
-    empty, full = PartitionSum(0, 0, 0, packed(0)), PartitionSum(1, 2, 2, packed(Tally(rows=2)))
-    assert added([empty, full], "t") == (Tally(rows=2), 2, 2)
-    assert added([empty], "t") == added([], "t") == (0, 0, 0)
+    assert SumPartition(summary_terms, Scores()).sum([batch()], 0) == (0, 0, 0)
+    empty, full = PartitionSum(0, 0, 0, pack(0)), PartitionSum(1, 2, 2, pack(Tally(rows=2)))
+    assert merge_sums([empty, full], "t") == (Tally(rows=2), 2, 2)
+    assert merge_sums([empty], "t") == merge_sums([], "t") == (0, 0, 0)
 
 
 def test_a_complaint_names_the_partition_and_its_row(monkeypatch):
     monkeypatch.setattr("calshift.engines.spark.partition.BATCH_BYTES", 8)
     with pytest.raises(InvalidInput, match=r"^scores, partition 7: row 2 is above 1$"):
-        SumPartition(rows_counted, Scores()).summed([batch(0.1, 0.2), batch(3.0)], 7)
+        SumPartition(rows_counted, Scores()).sum([batch(0.1, 0.2), batch(3.0)], 7)
 
 
 def test_rows_of_different_widths_do_not_add_up(monkeypatch):
     monkeypatch.setattr("calshift.engines.spark.partition.BATCH_BYTES", 8)
     two, three = lists([0.5, 0.5]), lists([0.5, 0.25, 0.25])
     with pytest.raises(InvalidInput, match="some rows have 2, others 3"):
-        SumPartition(rows_counted, Scores()).summed([two, three], 0)
+        SumPartition(rows_counted, Scores()).sum([two, three], 0)
     with pytest.raises(InvalidInput, match="some rows have 2, others 3"):
-        added([PartitionSum(0, 1, 2, packed(1)), PartitionSum(1, 1, 3, packed(1))], "t")
+        merge_sums([PartitionSum(0, 1, 2, pack(1)), PartitionSum(1, 1, 3, pack(1))], "t")
 
 
 def test_parts_are_added_in_their_order_and_the_first_problem_is_told():
-    numbers = [PartitionSum(k, 1, 2, packed(10.0**-k)) for k in (9, 1, 17, 3)]
-    total, rows, _ = added(numbers, "t")
+    numbers = [PartitionSum(k, 1, 2, pack(10.0**-k)) for k in (9, 1, 17, 3)]
+    total, rows, _ = merge_sums(numbers, "t")
     assert (total, rows) == (10.0**-1 + 10.0**-3 + 10.0**-9 + 10.0**-17, 4)
     wrong = [PartitionSum(5, 0, 0, None, "fifth"), PartitionSum(3, 0, 0, None, "third")]
     with pytest.raises(InvalidInput, match=r"^third$"):
-        added([*numbers, *wrong], "t")
+        merge_sums([*numbers, *wrong], "t")
 
 
 def test_groups_of_parts_become_parts():
     table = pa.Table.from_pylist(
-        [PartitionSum(k, k, 2, packed(k))._asdict() for k in (5, 0, 3, 4, 1)]
+        [PartitionSum(k, k, 2, pack(k))._asdict() for k in (5, 0, 3, 4, 1)]
         + [PartitionSum(9, 0, 0, None, "bad row")._asdict()]
     )
     found = parts_of(MergeGroups(3, "t")(table.to_batches(max_chunksize=2)))
-    totals = [None if part.total is None else unpacked(part.total) for part in found]
+    totals = [None if part.total is None else unpack(part.total) for part in found]
     assert [(part.part, part.rows, part.problem) for part in found] == [
         (0, 1, None),
         (1, 12, None),
@@ -123,6 +123,6 @@ def test_groups_of_parts_become_parts():
 
 def test_what_travels_is_small_and_comes_back_the_same():
     sums = Tally(count=np.zeros((100, 1000)), rows=3)
-    assert len(packed(sums)) < len(pickle.dumps(sums)) / 100
-    assert np.array_equal(unpacked(packed(sums))["count"], sums["count"])
+    assert len(pack(sums)) < len(pickle.dumps(sums)) / 100
+    assert np.array_equal(unpack(pack(sums))["count"], sums["count"])
     pickle.loads(pickle.dumps(SumPartition(summary_terms, Scores())))

@@ -1,4 +1,4 @@
-"""The door: what users hold comes in unharmed, and what breaks a rule is named."""
+"""Input validation: data of users is taken as it is, and errors name what is wrong."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 import calshift
 from calshift import InvalidInput, Predictions
+from calshift.engines.blocks import in_blocks
 
 MATRIX = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5], [0.0, 1.0, 0.0]])
 SCORES = np.array([0.2, 0.3, 0.6, 0.9])
@@ -591,3 +592,32 @@ def test_columns_named_by_digits_are_matched_with_integer_labels():
 def test_options_that_would_do_nothing_are_refused(options, message):
     with pytest.raises(calshift.InvalidInput, match=message):
         calshift.calibration_error([[0.2, 0.8], [0.7, 0.3]], [0, 1], **options)
+
+
+def test_views_refer_to_their_origin():
+    whole = Predictions(np.full((10, 3), 1 / 3), np.arange(10) % 3)
+    view = whole.rows(2, 8)
+    inner = view.rows(1, 30)
+    assert inner.y.tolist() == whole.y[3:8].tolist()
+    for one, first in ((view, 2), (inner, 3)):
+        assert one._origin[0] is whole
+        assert one._origin[1] == first
+    others = (whole, view.take([0, 1]), view.unlabelled(), view.with_probabilities(view.p))
+    assert all(one._origin is None for one in others)
+
+
+def test_copies_of_views_are_no_views():
+    view = Predictions(np.full((10, 3), 1 / 3)).rows(2, 8)
+    for other in (pickle.loads(pickle.dumps(view)), copy.copy(view), copy.deepcopy(view)):
+        assert other._origin is None
+        assert other == view
+        assert view == other
+
+
+def test_a_block_that_suffices_is_the_sample_itself():
+    whole = Predictions(np.full((10, 3), 1 / 3))
+    assert list(whole.blocks(10)) == [whole]
+    assert next(whole.blocks(10)) is whole
+    assert in_blocks(whole)[0] is whole
+    assert [len(block) for block in whole.blocks(4)] == [4, 4, 2]
+    assert [block._origin[1] for block in whole.blocks(4)] == [0, 4, 8]

@@ -46,8 +46,8 @@ def test_labels_are_names_or_numbers():
     ("texts", "classes", "said"),
     [
         (["ant"], None, r"labels are names \('ant'\)"),
-        (["ant", "cow"], ("ant", "bee"), r"label 'cow' is none of the classes 'ant', 'bee'"),
-        (["0", "1"], ("1", "2"), r"label '0' is none of the classes '1', '2'"),
+        (["ant", "cow"], ("ant", "bee"), r"label 'cow' is not one of the classes 'ant', 'bee'"),
+        (["0", "1"], ("1", "2"), r"label '0' is not one of the classes '1', '2'"),
     ],
 )
 def test_labels_that_are_no_class_are_named(texts, classes, said):

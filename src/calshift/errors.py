@@ -1,13 +1,13 @@
-"""What calshift raises and warns with."""
+"""Exceptions and warnings of calshift."""
 
 
 class InvalidInput(ValueError):
-    """An argument breaks a rule; the message names the argument, the rule and what came."""
+    """An invalid argument; the message names it, what is allowed and what was given."""
 
 
 class NoRows(InvalidInput):
-    """A sample without a row, which is none for an estimate and adds nothing to sums."""
+    """A sample without rows, which an estimate cannot use and sums can."""
 
 
 class UnreliableWeights(UserWarning):
-    """The class weights can be used, but not trusted as they stand."""
+    """The class weights can be used, but are not reliable."""

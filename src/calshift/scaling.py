@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calshift._core.addable import Sums
+from calshift._core.addable import Tally
 from calshift._core.frozen import Frozen
 from calshift._core.linalg import inverse, row_max, row_sum
 from calshift._core.predictions import Predictions
@@ -163,7 +163,7 @@ class Scaling(Frozen):
             return by_slope
         return np.hstack([by_slope, np.diag(fp.sum(axis=0)) - fp.T @ p])
 
-    def likelihood(self, batch: Predictions) -> Sums:
+    def likelihood(self, batch: Predictions) -> Tally:
         """Kernel over rows of scores: log-likelihood of the labels, gradient, information."""
         scores, code, f = batch.p, batch.codes(self.seen), batch.frequency
         p, rows = self.calibrated(scores), np.arange(len(batch))
@@ -174,7 +174,8 @@ class Scaling(Frozen):
         gradient = np.array([by_slope.sum()]) if KINDS[self.kind][0] else by_slope
         if KINDS[self.kind][1]:
             gradient = np.concatenate([gradient, by_bias])
-        return Sums((f @ np.log(hit), gradient, self._information(p, fp, f, scores)))
+        information = self._information(p, fp, f, scores)
+        return Tally(value=f @ np.log(hit), gradient=gradient, information=information)
 
     def _information(
         self, p: np.ndarray, fp: np.ndarray, f: np.ndarray, scores: np.ndarray
@@ -205,10 +206,8 @@ def fit_scaling(
     engine = engine.mapped(start.scores)
 
     def likelihood(parameters: np.ndarray) -> Parts:
-        value, gradient, information = engine.total(
-            replace(start, parameters=parameters).likelihood
-        )
-        return value, gradient, information
+        sums = engine.total(replace(start, parameters=parameters).likelihood)
+        return sums["value"], sums["gradient"], sums["information"]
 
     n = class_counts.sum()
     found = penalised_maximum(likelihood, prior, n)

@@ -146,7 +146,7 @@ def stopped(tmp_path, monkeypatch):
         asked = {"weights": [1.1, 1.0, 0.9], "check": False, **more}
         with monkeypatch.context() as patched:
             if stop is not None:
-                patched.setattr(FileReader, "_checked", _stumbling(stop))
+                patched.setattr(FileReader, "_validate", _stumbling(stop))
             scanned = calshift.scan(source, labelled=True), calshift.scan(target, labelled=False)
             return error(*scanned, checkpoint=path, **asked)
 
@@ -158,7 +158,7 @@ def stopped(tmp_path, monkeypatch):
 
 def _stumbling(stop):
     """What checks so many batches, and then is interrupted."""
-    real, left = FileReader._checked, [stop]
+    real, left = FileReader._validate, [stop]
 
     def checked(self, rows, number):
         if left[0] == 0:
@@ -244,7 +244,7 @@ def test_batches_read_another_way_are_refused(other, once, tmp_path):
 
 def test_rows_in_memory_need_no_checkpoint(tmp_path):
     for ask in (calshift.label_shift_weights, calshift.target_calibration_error):
-        with pytest.raises(InvalidInput, match="checkpoint needs scanned data"):
+        with pytest.raises(InvalidInput, match="checkpoint needs data that is scanned"):
             ask(P_SOURCE, Y_SOURCE, P_TARGET, checkpoint=tmp_path / "run.npz")
     with pytest.raises(InvalidInput, match="checkpoint must be the path of a file"):
         calshift.check_label_shift(*samples([99])[:1], None, P_TARGET, checkpoint=3)
@@ -253,7 +253,7 @@ def test_rows_in_memory_need_no_checkpoint(tmp_path):
 @pytest.mark.parametrize("pattern", ["source", "source/*.npz"])
 def test_it_does_not_lie_among_the_data(pattern, tmp_path):
     folder_of(tmp_path / "source", P_SOURCE, Y_SOURCE, "npz")
-    with pytest.raises(InvalidInput, match="must not lie in what is read"):
+    with pytest.raises(InvalidInput, match="must not be inside the data"):
         calshift.label_shift_weights(
             str(tmp_path / pattern), None, P_TARGET, checkpoint=tmp_path / "source" / "run.npz"
         )

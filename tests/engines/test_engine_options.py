@@ -135,8 +135,8 @@ def test_a_page_of_a_streamed_result_says_why_it_has_no_diagrams(folders, tmp_pa
         (["--engine", "arrays", "--checkpoint", "run.npz"], "--checkpoint needs --engine batches"),
         (["--engine", "batches", "--interval", "bootstrap"], "use --engine arrays"),
         (["--engine", "batches", "--jobs", "0"], "--jobs must be a whole number"),
-        (["--engine", "batches", "--columns", "z_*"], "no column fits --columns 'z_*'"),
-        (["--engine", "batches", "--label", "zz"], "--label names 'zz', which it lacks"),
+        (["--engine", "batches", "--columns", "z_*"], "no column matches --columns 'z_*'"),
+        (["--engine", "batches", "--label", "zz"], "--label names 'zz', which is not a column"),
         (["--engine", "batches", "--weights", "1,2"], "--weights must be 3 numbers"),
         (["--checkpoint", "gone/run.npz"], "there is no folder gone"),
     ],
@@ -156,14 +156,16 @@ def test_outputs_do_not_destroy_parts_nor_lie_among_them(folders, capsys):
         assert "is read" in complaint(capsys, "check", *folders, option, part)
     inside = Path(folders[0]) / "run.npz"
     message = complaint(capsys, "check", *folders, "--checkpoint", inside)
-    assert "--checkpoint must not lie in what is read" in message
+    assert "--checkpoint must not be inside the data" in message
     assert part.read_bytes() == before
 
 
 def test_a_checkpoint_of_another_run_is_refused(folders, capsys, tmp_path):
     path = tmp_path / "run.npz"
     path.write_text("something else")
-    assert "no checkpoint of a run" in complaint(capsys, "check", *folders, "--checkpoint", path)
+    assert "not a checkpoint of calshift" in complaint(
+        capsys, "check", *folders, "--checkpoint", path
+    )
     assert path.read_text() == "something else"
 
 

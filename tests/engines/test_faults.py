@@ -26,14 +26,14 @@ SLOW = """
 import sys, time
 from calshift.cli.main import main
 from calshift.io.file_reader import FileReader
-real, count = FileReader._checked, [0]
+real, count = FileReader._validate, [0]
 def slow(self, rows, number):
     count[0] += 1
     if count[0] == {after}:
         print("reading", file=sys.stderr, flush=True)
     time.sleep({pause} if count[0] >= {after} else 0)
     return real(self, rows, number)
-FileReader._checked = slow
+FileReader._validate = slow
 main()
 """
 LIMITED = """
@@ -236,9 +236,9 @@ def test_memory_stays_far_below_the_data(tmp_path):
         os.link(tmp_path / "0.npz", tmp_path / f"{k}.npz")
     code = f"""
 import resource, calshift
-calshift.scan({str(tmp_path / "0.npz")!r}).facts  # what is loaded for the first time
+calshift.scan({str(tmp_path / "0.npz")!r}).summary  # what is loaded for the first time
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-rows = calshift.scan({str(tmp_path)!r}).facts.rows
+rows = calshift.scan({str(tmp_path)!r}).summary.rows
 print(rows, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
     rows, grown = run(code, cwd=tmp_path).stdout.split()

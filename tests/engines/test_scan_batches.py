@@ -90,8 +90,8 @@ def test_weights_of_rows_are_kept_and_rows_of_none_left_out():
 def test_a_generator_is_kept_in_files_that_go_with_it():
     engine = calshift.scan(batch for batch in source_batches(7))
     folder = engine.reader.folder
-    assert {path.suffix for path in folder.iterdir()} == {".npy"}
-    assert len(list(folder.iterdir())) == 2  # small batches are joined
+    assert {path.suffix for path in folder.iterdir()} == {".pickle"}
+    assert len(list(folder.iterdir())) == 1  # small batches are joined
     assert engine.summary.rows == 1500
     del engine
     gc.collect()
@@ -178,8 +178,8 @@ def test_nested_lists_are_not_taken_for_batches_of_scores():
 
 
 def test_what_files_have_is_not_asked_of_batches():
-    assert "label is for files" in complaint(source_batches(), label="y")
-    assert "columns is for files" in complaint(source_batches(), columns="p_*")
+    assert "label and columns are for files" in complaint(source_batches(), label="y")
+    assert "label and columns are for files" in complaint(source_batches(), columns="p_*")
     assert "must return an iterator" in complaint(lambda: 3)
 
 

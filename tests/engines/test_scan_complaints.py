@@ -78,7 +78,7 @@ def test_names_and_numbers_are_not_mixed(tmp_path):
     labels = named(Y_SOURCE[:400])
     labels[5] = "1"
     path = write(tmp_path / "s.csv", table(P_SOURCE[:400], labels))
-    assert "label '1' is none of the classes" in complaint(path)
+    assert "label '1' is not one of the classes" in complaint(path)
 
 
 def test_logits_that_are_not_finite_are_named_by_their_row(tmp_path):
@@ -97,7 +97,7 @@ def test_a_truncated_part_is_named(ending, tmp_path):
     path.write_bytes(whole[: len(whole) * 2 // 3])
     message = complaint(tmp_path / "parts")
     assert str(path) in message
-    assert "is it whole" in message
+    assert "is the file truncated" in message
 
 
 def test_a_damaged_page_of_a_part_is_named(tmp_path):
@@ -146,14 +146,14 @@ def test_labels_of_several_npy_files_have_no_place(tmp_path):
         np.save(tmp_path / f"{name}.npy", P_TARGET)
     np.save(tmp_path / "y", np.zeros(len(P_TARGET), int))
     message = complaint([tmp_path / "a.npy", tmp_path / "b.npy"], label=str(tmp_path / "y.npy"))
-    assert "use npz" in message
+    assert "use .npz" in message
 
 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"columns": "zz_*"}, "no column fits columns= 'zz_*'"),
-        ({"label": "zz"}, "label= names 'zz', which it lacks"),
+        ({"columns": "zz_*"}, "no column matches columns= 'zz_*'"),
+        ({"label": "zz"}, "label= names 'zz', which is not a column"),
         ({"jobs": 0}, "jobs must be a whole number"),
         ({"batch_rows": 0}, "batch_rows must be a whole number"),
         ({"progress": 3}, "progress must be callable"),

@@ -122,8 +122,8 @@ def test_patterns_and_lists(tmp_path):
     ("name", "message"),
     [
         ("gone", "no such file"),
-        ("gone*.csv", "no file fits this pattern"),
-        ("empty", "a folder without a file to read"),
+        ("gone*.csv", "no file matches this pattern"),
+        ("empty", "a folder without a file of a known format"),
         ("x" * 300, "cannot be opened"),
     ],
 )
@@ -230,7 +230,7 @@ def test_what_other_programs_hide_is_left_out_of_patterns(tmp_path):
     (tmp_path / "_t" / "README.txt").write_text("about these files")
     for path in (f"{folder}/**/*.parquet", f"{folder}/*", folder):
         assert rows_in(path) == len(P_TARGET)
-    with pytest.raises(InvalidInput, match="its ending must be one of"):
+    with pytest.raises(InvalidInput, match="its extension must be one of"):
         rows_in(f"{folder}/*.txt")
 
 
@@ -248,6 +248,6 @@ def test_links_are_followed_and_broken_ones_named(tmp_path):
 def test_reading_numbers_imports_no_pandas(tmp_path):
     """Its import takes half a second, in which pyarrow loses a Ctrl-C."""
     path = write(tmp_path / "t.parquet", table(P_TARGET))
-    code = f"import sys, calshift; calshift.scan({path!r}).facts; print('pandas' in sys.modules)"
+    code = f"import sys, calshift; calshift.scan({path!r}).summary; print('pandas' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift._core.addable import Sums, Tally
+from calshift._core.addable import Tally
 from calshift.binning.confidence_cells import choose_cells
 from calshift.binning.edges import BinEdges
 from calshift.binning.statistics import ShiftStatistics, source_kernel
 from calshift.engines import Arrays, Spark
-from calshift.engines.checkpoint import Journal
+from calshift.engines.base import Passes
+from calshift.engines.checkpoint import Checkpoint
 from calshift.engines.sample_summary import summary_terms
 from calshift.weights.mixture import _gradient
 from tests.prediction_files import NAMES, SIMULATION, named
@@ -68,7 +69,7 @@ def kernels(sample: Arrays):
     each = [summary_terms, cells, source_kernel(edges), lambda batch: batch.p.itemsize / len(batch)]
     if not facts.one_column:
         each.append(_gradient(np.linspace(0.5, 1.5, facts.n_classes)))
-    return lambda batch: Sums(kernel(batch) for kernel in each)
+    return lambda batch: Tally({str(k): kernel(batch) for k, kernel in enumerate(each)})
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -79,7 +80,7 @@ def test_sums_are_those_of_arrays(written, layout):
     kernel = kernels(here)
     found = there.total(kernel)
     assert same(found, here.total(kernel), 1e-12)
-    assert found[0]["single"] == (4000 if p.ndim == 1 else 0)
+    assert found["0"]["single"] == (4000 if p.ndim == 1 else 0)
 
 
 def test_changed_probabilities_are_worked_out_where_the_rows_are(written):
@@ -164,9 +165,9 @@ def test_logits_become_probabilities(written):
 
 def test_finished_passes_are_kept(written, tmp_path):
     table, place = written({"p": P, "y": Y}), tmp_path / "run.npz"
-    first = calshift.scan_spark(table).running(Journal(place, "a run"), None, "source")
+    first = calshift.scan_spark(table).running("source", Passes(Checkpoint(place, "a run")))
     facts = first.summary
-    again = calshift.scan_spark(table).running(Journal(place, "a run"), None, "source")
+    again = calshift.scan_spark(table).running("source", Passes(Checkpoint(place, "a run")))
     again.frame = None  # nothing is read
     assert again.summary == facts
     assert again.parts == 4

@@ -15,6 +15,7 @@ import calshift
 from calshift.engines.sample_summary import summary_terms
 from calshift.engines.spark.tables import open_spark
 from calshift.errors import InvalidInput
+from calshift.io.columns import ColumnSpec
 from tests.prediction_files import NAMES, SIMULATION, named
 
 pytestmark = [
@@ -124,7 +125,7 @@ def spoiled(row: int, value: float) -> np.ndarray:
         ),
         (
             {"p": [[row] for row in P.tolist()], "y": Y},
-            r"frame, partition \d: lists in column 'p' must hold numbers; they hold list",
+            r"frame, partition \d: lists in column 'p' must contain numbers; they contain list",
         ),
     ],
 )
@@ -180,11 +181,11 @@ def test_tables_are_opened_by_path_and_by_name(spark, written, tmp_path):
     written({"p": P, "y": Y}).createOrReplaceTempView("predictions")
     folder = next(path for path in tmp_path.iterdir() if path.is_dir())
     for name in ("predictions", str(folder)):
-        assert open_spark(name, labelled=False).summary.rows == 2000
+        assert open_spark(name, ColumnSpec()).summary.rows == 2000
     with pytest.raises(InvalidInput, match=r"^no_table: Spark gave up; \[TABLE_OR_VIEW_NOT_FOUND"):
-        open_spark("no_table")
+        open_spark("no_table", ColumnSpec())
     with pytest.raises(InvalidInput, match=r"^/no/where: Spark gave up; \[PATH_NOT_FOUND"):
-        open_spark("/no/where")
+        open_spark("/no/where", ColumnSpec())
 
 
 def test_a_truncated_part_is_named(spark, written, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 from calshift.engines.spark.tables import open_spark
 from calshift.errors import InvalidInput
+from calshift.io.columns import ColumnSpec
 from tests.engines import conftest
 
 
@@ -47,4 +48,4 @@ def test_without_pyspark_a_table_cannot_be_opened(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", lacking)
     with pytest.raises(InvalidInput, match=r"need pyspark: pip install 'calshift\[spark\]'"):
-        open_spark("predictions")
+        open_spark("predictions", ColumnSpec())

@@ -255,7 +255,8 @@ def found_together(p, y, q, f, g):
 
     def likelihood(parameters):
         there = model.at(parameters)
-        return scored[0].total(there.source) + scored[1].total(there.target)
+        sums = scored[0].total(there.source) + scored[1].total(there.target)
+        return sums["value"], sums["gradient"], sums["information"]
 
     return model, found, likelihood, source.class_counts
 

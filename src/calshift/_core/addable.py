@@ -1,25 +1,12 @@
-"""Several sums made in one pass."""
+"""Several sums made in one pass over the rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-class Sums(tuple[Any, ...]):
-    """What a kernel answers when it makes several sums: they add up one by one."""
-
-    __slots__ = ()
-
-    def __add__(self, other: Any) -> Any:
-        if not isinstance(other, Sums):
-            return self if isinstance(other, int) and other == 0 else NotImplemented
-        return Sums(a + b for a, b in zip(self, other, strict=True))
-
-    __radd__ = __add__
-
-
 class Tally(dict[Any, Any]):
-    """The same with a name for each of the sums."""
+    """Sums by name; two tallies add up name by name, and the number 0 is the empty sum."""
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, Tally):

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Atomic file writes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from calshift.errors import InvalidInput
 
-DRAWN = (".png", ".svg", ".pdf")
+FIGURE_FORMATS = (".png", ".svg", ".pdf")
 
 
 def check_writable(path: str | Path) -> None:
-    """Fail before the work, not after it, if the file can never be written."""
+    """Raise if the file cannot be written, to be called before a long computation."""
     path = Path(path)
     try:
         folder = path.is_dir()
@@ -32,44 +32,44 @@ def check_writable(path: str | Path) -> None:
 
 
 def write_atomically(path: str | Path, content: str) -> None:
-    """Write text beside the place and move it there in one step: nobody sees half a file."""
+    """Write text to a temporary file and rename it, so that the file is never incomplete."""
     write_content(path, content.encode("utf-8", "backslashreplace"))
 
 
 def check_drawable(path: str | Path) -> None:
-    """The same for a figure, whose ending says its format."""
+    """`check_writable` for a figure, whose extension must be of a known format."""
     check_writable(path)
-    if Path(path).suffix.lower() not in DRAWN:
-        msg = f"{path}: its ending must be one of {', '.join(DRAWN)}"
+    if Path(path).suffix.lower() not in FIGURE_FORMATS:
+        msg = f"{path}: its extension must be one of {', '.join(FIGURE_FORMATS)}"
         raise InvalidInput(msg)
 
 
 def write_figure(path: str | Path, figure: Any) -> None:
-    """The same for a figure of matplotlib, in the format of the path's ending."""
+    """Write a figure of matplotlib atomically, in the format of the extension."""
     import io
 
     check_drawable(path)
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format=Path(path).suffix.lower().removeprefix("."), dpi=150)
-    write_content(path, drawn.getvalue())
+    content = io.BytesIO()
+    figure.savefig(content, format=Path(path).suffix.lower().removeprefix("."), dpi=150)
+    write_content(path, content.getvalue())
 
 
 def write_content(path: str | Path, content: bytes) -> None:
-    """The same for bytes."""
+    """Write bytes atomically."""
     path = Path(path)
     check_writable(path)
     try:
         if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
             path.write_bytes(content)
         else:
-            _replaced(Path(os.path.realpath(path)), content)  # a link stays a link
+            _replace_file(Path(os.path.realpath(path)), content)  # a link stays a link
     except OSError as problem:
         msg = f"{path} cannot be written ({problem.strerror}); nothing was left behind"
         raise InvalidInput(msg) from problem
 
 
-def _replaced(path: Path, content: bytes) -> None:
-    """The file under its name in one step, with the rights that it had."""
+def _replace_file(path: Path, content: bytes) -> None:
+    """Replace the file in one step, keeping its permissions."""
     beside = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
     try:
         with open(beside, "xb") as file:

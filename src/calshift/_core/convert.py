@@ -1,7 +1,4 @@
-"""Foreign containers (lists, tensors, frames, series) to numpy, copying no more than needed.
-
-And back: numbers and arrays to what JSON knows.
-"""
+"""Conversion of lists, tensors, frames and series to numpy, and of numbers and arrays to JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ def to_numpy(value: Any, name: str) -> tuple[np.ndarray, tuple[Any, ...] | None]
 
 
 def plain(value: Any) -> Any:
-    """Lists and floats for JSON, which knows neither NaN nor infinity: None in their place."""
+    """Lists and floats for JSON, with None in place of NaN and infinity."""
     if value is None or isinstance(value, float):
         return float(value) if value is not None and np.isfinite(value) else None
     return [plain(item if isinstance(item, np.ndarray) else float(item)) for item in value]
@@ -33,7 +30,7 @@ def plain(value: Any) -> Any:
 def softmax(logits: Any, axis: int = -1) -> np.ndarray:
     """Probabilities exp(z) / sum exp(z) along an axis, without overflow.
 
-    Logits and log-probabilities may both come; float32 stays float32.
+    The input may be logits or log-probabilities; float32 stays float32.
 
     Examples
     --------
@@ -81,7 +78,7 @@ def _from_sequence(value: Any, name: str) -> np.ndarray:
 
 
 def _from_frame(value: Any, name: str) -> tuple[np.ndarray, tuple[Any, ...] | None]:
-    import narwhals as nw  # late: most callers hold arrays already
+    import narwhals as nw  # late: most inputs are arrays
 
     try:
         native = nw.from_native(value, allow_series=True, pass_through=True)

@@ -1,4 +1,4 @@
-"""Values that stay as they were made: frozen fields, read-only arrays, equality by content."""
+"""Immutable values: frozen fields, read-only arrays, equality by content."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """A read-only view: the caller's own array stays writable and is not copied."""
+    """A read-only view of the array, which itself stays writable."""
     if not array.flags.writeable:
         return array
     view = array.view()
@@ -17,47 +17,47 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 class Frozen:
-    """Base of the frozen dataclasses: arrays become read-only, also after unpickling or copying."""
+    """Base of frozen dataclasses whose arrays are read-only, also after unpickling or copying."""
 
     def __post_init__(self) -> None:
         self._freeze()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled, copied and compared."""
+        return self.__dict__
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._freeze()
 
     def _freeze(self) -> None:
-        held = self.__dict__
-        for name, value in held.items():
+        fields = self.__dict__
+        for name, value in fields.items():
             if isinstance(value, np.ndarray):
-                held[name] = read_only(value)
-            elif isinstance(value, tuple) and any(map(_loose, value)):
-                held[name] = _frozen(value)
+                fields[name] = read_only(value)
+            elif isinstance(value, tuple) and any(map(_is_writable, value)):
+                fields[name] = _freeze_value(value)
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return same_values(self.__dict__, other.__dict__)
+        there = other.__getstate__()
+        return all(_same(value, there[name]) for name, value in self.__getstate__().items())
 
     __hash__ = None  # type: ignore[assignment]
 
 
-def _loose(value: Any) -> bool:
-    """Whether there is something to freeze."""
+def _is_writable(value: Any) -> bool:
+    """Whether it is or contains an array that can be written to."""
     if isinstance(value, np.ndarray):
         return bool(value.flags.writeable)
-    return isinstance(value, tuple) and any(map(_loose, value))
+    return isinstance(value, tuple) and any(map(_is_writable, value))
 
 
-def _frozen(value: Any) -> Any:
+def _freeze_value(value: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(_frozen(item) for item in value)
+        return tuple(_freeze_value(item) for item in value)
     return read_only(value) if isinstance(value, np.ndarray) else value
-
-
-def same_values(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    """Whether two objects have equal attributes."""
-    return a.keys() == b.keys() and all(_same(value, b[name]) for name, value in a.items())
 
 
 def _same(a: Any, b: Any) -> bool:

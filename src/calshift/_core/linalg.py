@@ -1,4 +1,4 @@
-"""Linear algebra that stands singular matrices and bounds."""
+"""Linear algebra for singular matrices and for bounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FEW_COLUMNS = 16
 
 
 def inverse(matrix: np.ndarray) -> np.ndarray:
-    """Of a symmetric matrix; where it is singular to rounding, without the directions it lacks."""
+    """The inverse of a symmetric matrix; its pseudo-inverse where it is singular to rounding."""
     try:
         found = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
@@ -26,19 +26,19 @@ def inverse(matrix: np.ndarray) -> np.ndarray:
 def constrained_inverse(matrix: np.ndarray, free: np.ndarray) -> np.ndarray:
     """The inverse of a symmetric matrix on the free coordinates.
 
-    The row of a coordinate held at its bound is the one it would have if it alone were set free,
+    The row of a coordinate at its bound is the one that it would have if it alone were free,
     so that an estimate at the bound has a standard error too.
     """
     answer = np.zeros_like(matrix)
     inner = inverse(matrix[np.ix_(free, free)])
     answer[np.ix_(free, free)] = inner
-    held = np.flatnonzero(~free)
-    rows = -matrix[np.ix_(held, free)] @ inner
-    left = matrix[held, held] + np.sum(rows * matrix[np.ix_(held, free)], axis=1)
+    bound = np.flatnonzero(~free)
+    rows = -matrix[np.ix_(bound, free)] @ inner
+    left = matrix[bound, bound] + np.sum(rows * matrix[np.ix_(bound, free)], axis=1)
     known = np.abs(left) > RELATIVE_ZERO * np.abs(matrix).max()
     left = np.where(known, left, np.inf)[:, None]
-    answer[np.ix_(held, free)] = rows / left
-    answer[held, held] = 1 / left[:, 0]
+    answer[np.ix_(bound, free)] = rows / left
+    answer[bound, bound] = 1 / left[:, 0]
     return answer
 
 

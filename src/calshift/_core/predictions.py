@@ -1,11 +1,11 @@
-"""The one door: whatever users hold becomes Predictions, checked once and trusted ever after."""
+"""Predictions: probabilities and labels from any container, validated once."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,6 +48,7 @@ class Predictions(Frozen):
     y: np.ndarray | None
     classes: tuple[Any, ...] | None
     sample_weight: np.ndarray | None
+    _origin: ClassVar[tuple[Predictions, int] | None] = None  # of a view: the root, its first row
 
     def __init__(
         self,
@@ -57,30 +58,28 @@ class Predictions(Frozen):
         classes: Sequence[Any] | None = None,
         sample_weight: Any = None,
     ) -> None:
-        self._fill(p, y, classes, sample_weight, "p", "y")
+        read = named_predictions(p, y, classes, "p", "y", sample_weight=sample_weight)
+        self.__dict__.update(read.__dict__)
 
-    def _fill(
-        self,
-        p: Any,
-        y: Any,
-        classes: Any,
-        sample_weight: Any,
-        name_p: str,
-        name_y: str,
-        start: int = 0,
-    ) -> None:
-        p, columns = to_numpy(p, name_p)
-        p = validate_probabilities(p, name_p, start)
-        n, K = len(p), 2 if p.ndim == 1 else p.shape[1]
-        classes = validate_classes(classes if classes is not None else columns, K)
-        if y is not None:
-            y = validate_labels(to_numpy(y, name_y)[0], n, K, classes, name_y, start)
-        weight = None if sample_weight is None else validate_sample_weight(sample_weight, n)
-        if weight is not None and not weight.all():
-            kept = weight > 0
-            p, y, weight = p[kept], None if y is None else y[kept], weight[kept]
-        self.__dict__.update(p=p, y=y, classes=classes, sample_weight=weight)
-        self._freeze()
+    @staticmethod
+    def from_validated(
+        p: np.ndarray,
+        y: np.ndarray | None,
+        classes: tuple[Any, ...] | None,
+        sample_weight: np.ndarray | None = None,
+    ) -> Predictions:
+        """Predictions of arrays that were validated before."""
+        made = _assemble(p=p, y=y, classes=classes, sample_weight=sample_weight)
+        made._freeze()
+        return made
+
+    def _replace(self, **fields: Any) -> Predictions:
+        """The same rows with some fields replaced, which are not validated."""
+        return _assemble(**(self.__getstate__() | fields))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields; a copy of a view is no view."""
+        return {name: value for name, value in self.__dict__.items() if name != "_origin"}
 
     @property
     def n_classes(self) -> int:
@@ -99,7 +98,7 @@ class Predictions(Frozen):
 
     @property
     def labels(self) -> np.ndarray:
-        """The labels; asking for those of an unlabelled sample is a mistake of ours."""
+        """The labels of a sample that is known to have them."""
         assert self.y is not None
         return self.y
 
@@ -109,7 +108,7 @@ class Predictions(Frozen):
         return np.bincount(self.labels, self.sample_weight, self.n_classes).astype(float)
 
     def codes(self, seen: np.ndarray) -> np.ndarray:
-        """The labels, counted among the classes marked as seen."""
+        """The labels as places among the classes marked as seen."""
         return np.asarray((np.cumsum(seen) - 1)[self.labels])
 
     @property
@@ -124,7 +123,7 @@ class Predictions(Frozen):
 
     @property
     def fingerprint(self) -> int:
-        """A number by which labels and sample weights in this order are recognised."""
+        """A checksum of labels and sample weights in their order."""
         kind = np.min_scalar_type(self.n_classes - 1)
         labels = zlib.crc32(np.ascontiguousarray(self.labels, dtype=kind).data)
         weight = self.sample_weight
@@ -133,52 +132,32 @@ class Predictions(Frozen):
         return zlib.crc32(np.ascontiguousarray(weight).data, labels)
 
     def rows(self, start: int, stop: int) -> Predictions:
-        """The rows from start to stop, as views."""
-        part = slice(start, stop)
-        block = object.__new__(Predictions)
-        block.__dict__.update(
-            p=self.p[part],
-            y=None if self.y is None else self.y[part],
-            classes=self.classes,
-            sample_weight=None if self.sample_weight is None else self.sample_weight[part],
-        )
-        root, first = self.origin
-        block.__dict__["_origin"] = root, first + start
-        return block
+        """The rows from start to stop, as a view that refers to its origin."""
+        part = slice(*slice(start, stop).indices(len(self)))
+        view = self.take(part)
+        root, first = self._origin or (self, 0)
+        view.__dict__["_origin"] = root, first + part.start
+        return view
 
-    @property
-    def origin(self) -> tuple[Predictions, int]:
-        """The sample of which these rows are a view made by `rows`, and the first row in it."""
-        found: tuple[Predictions, int] = self.__dict__.get("_origin", (self, 0))
-        return found
+    def blocks(self, rows: int) -> Iterator[Predictions]:
+        """All rows in blocks of so many: itself if it is one block, else views."""
+        if len(self) <= rows:
+            yield self
+            return
+        for start in range(0, len(self), rows):
+            yield self.rows(start, start + rows)
 
-    def take(self, which: np.ndarray) -> Predictions:
-        """Some of the rows, by their numbers."""
-        other = object.__new__(Predictions)
-        other.__dict__.update(
+    def take(self, which: np.ndarray | slice) -> Predictions:
+        """Some of the rows, by their numbers or by a mask."""
+        return self._replace(
             p=self.p[which],
             y=None if self.y is None else self.y[which],
-            classes=self.classes,
             sample_weight=None if self.sample_weight is None else self.sample_weight[which],
         )
-        return other
-
-    @staticmethod
-    def trusted(
-        p: np.ndarray,
-        y: np.ndarray | None,
-        classes: tuple[Any, ...] | None,
-        sample_weight: np.ndarray | None = None,
-    ) -> Predictions:
-        """From arrays that were checked before."""
-        read = object.__new__(Predictions)
-        read.__dict__.update(p=p, y=y, classes=classes, sample_weight=sample_weight)
-        read._freeze()
-        return read
 
     @property
     def predicted(self) -> np.ndarray:
-        """(n,) the class of largest probability; in parts, since numpy copies frozen rows."""
+        """(n,) the class of largest probability; in parts, since numpy copies read-only rows."""
         if self.p.ndim == 1:
             return np.asarray(self.p > 0.5, dtype=np.intp)
         step = max(1, PART_CELLS // self.n_classes)
@@ -189,37 +168,20 @@ class Predictions(Frozen):
 
     def unlabelled(self) -> Predictions:
         """The same rows without their labels."""
-        other = object.__new__(Predictions)
-        other.__dict__.update(self.__dict__, y=None)
-        return other
+        return self._replace(y=None)
 
-    def counted(self, frequency: np.ndarray) -> Predictions:
-        """The same rows, each counted so many times; those counted 0 times are left out."""
+    def with_frequency(self, frequency: np.ndarray) -> Predictions:
+        """The same rows with these frequency weights; rows of weight 0 are left out."""
         kept = frequency > 0
-        other = object.__new__(Predictions)
-        other.__dict__.update(
-            p=self.p[kept],
-            y=None if self.y is None else self.y[kept],
-            classes=self.classes,
-            sample_weight=frequency[kept].astype(float),
-        )
-        return other
+        return self.take(kept)._replace(sample_weight=frequency[kept].astype(float))
 
-    def with_probabilities(self, p: np.ndarray) -> Predictions:
-        """The same rows with other probabilities, perhaps of fewer classes."""
-        other = self.mended(p)
-        other.__dict__.update(classes=None)
-        return other
+    def with_probabilities(self, p: np.ndarray, keep_classes: bool = False) -> Predictions:
+        """The same rows with other probabilities; the classes keep their names or have none."""
+        return self._replace(p=p, classes=self.classes if keep_classes else None)
 
     def in_double(self) -> Predictions:
         """The same rows in double precision."""
-        return self if self.p.dtype == np.float64 else self.mended(self.p.astype(np.float64))
-
-    def mended(self, p: np.ndarray) -> Predictions:
-        """The same rows with other probabilities of the same classes."""
-        other = object.__new__(Predictions)
-        other.__dict__.update(self.__dict__, p=p)
-        return other
+        return self if self.p.dtype == np.float64 else self._replace(p=self.p.astype(np.float64))
 
     def __len__(self) -> int:
         return len(self.p)
@@ -229,12 +191,19 @@ class Predictions(Frozen):
         return f"Predictions({len(self)} rows, {self.n_classes} classes, {labelled})"
 
 
+def _assemble(**fields: Any) -> Predictions:
+    """Predictions of these fields as they are."""
+    made = object.__new__(Predictions)
+    made.__dict__.update(fields)
+    return made
+
+
 def concatenate_rows(parts: Sequence[Predictions]) -> Predictions:
     """Rows of several samples of the same kind, one after the other."""
     first = parts[0]
     weights = [part.frequency for part in parts]
     weighed = any(part.sample_weight is not None for part in parts)
-    return Predictions.trusted(
+    return Predictions.from_validated(
         np.concatenate([part.p for part in parts]),
         None if first.y is None else np.concatenate([part.labels for part in parts]),
         first.classes,
@@ -245,15 +214,11 @@ def concatenate_rows(parts: Sequence[Predictions]) -> Predictions:
 def as_predictions(
     p: Any, y: Any = None, *, labelled: bool, name_p: str = "p", name_y: str = "y"
 ) -> Predictions:
-    """Read (p, y), or pass on Predictions; messages name the caller's own arguments."""
-    if isinstance(p, Predictions):
-        if y is not None:
-            msg = f"{name_y} must be None when {name_p} is a Predictions, which carries its labels"
-            raise InvalidInput(msg)
-        read = p
-    else:
-        read = object.__new__(Predictions)
-        read._fill(p, y, None, None, name_p, name_y)
+    """Validated (p, y), or Predictions as they are; messages name the caller's arguments."""
+    if isinstance(p, Predictions) and y is not None:
+        msg = f"{name_y} must be None when {name_p} is a Predictions, which has its own labels"
+        raise InvalidInput(msg)
+    read = p if isinstance(p, Predictions) else named_predictions(p, y, None, name_p, name_y)
     if labelled and read.y is None:
         msg = f"{name_y} must be given: {name_p} has no labels"
         raise InvalidInput(msg)
@@ -263,13 +228,22 @@ def as_predictions(
 def named_predictions(
     p: Any,
     y: Any,
-    classes: tuple[str, ...] | None,
+    classes: Sequence[Any] | None,
     name_p: str,
     name_y: str,
     start: int = 0,
     sample_weight: Any = None,
 ) -> Predictions:
-    """Predictions whose messages name where the numbers come from; rows count from ``start``."""
-    read = object.__new__(Predictions)
-    read._fill(p, y, classes, sample_weight, name_p, name_y, start)
+    """Validated predictions; messages use these names, and count rows from ``start``."""
+    p, columns = to_numpy(p, name_p)
+    p = validate_probabilities(p, name_p, start)
+    n, K = len(p), 2 if p.ndim == 1 else p.shape[1]
+    names = validate_classes(classes if classes is not None else columns, K)
+    if y is not None:
+        y = validate_labels(to_numpy(y, name_y)[0], n, K, names, name_y, start)
+    weight = None if sample_weight is None else validate_sample_weight(sample_weight, n)
+    read = _assemble(p=p, y=y, classes=names, sample_weight=weight)
+    if weight is not None and not weight.all():
+        read = read.take(weight > 0)
+    read._freeze()
     return read

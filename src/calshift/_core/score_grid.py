@@ -1,7 +1,7 @@
 """Scores in cells of a fixed grid, 128 to an octave of p near 0 and of 1 - p near 1.
 
 The cell of a score is read off the leading bits of min(p, 1 - p): no search, no sorting. Counts on
-the grid add up over batches, and edges laid between its cells are exact wherever the rows are. The
+the grid add up over batches, and edges between its cells are exact wherever the rows are. The
 grid is symmetric: 1 - p has the cells of p in reverse. (docs/mathematics.md 4)
 """
 
@@ -37,7 +37,7 @@ def cell_of(score: np.ndarray) -> np.ndarray:
 
 
 def lowest_score(cell: np.ndarray) -> np.ndarray:
-    """The least number that lies in each cell."""
+    """The least number in each cell."""
     low = np.ldexp(1 + cell % STEPS / STEPS, cell // STEPS - OCTAVES)
     above = 2 * CENTRE + 1 - cell  # the cell below the mirror image
     high = 1 - np.ldexp(1 + above % STEPS / STEPS, above // STEPS - OCTAVES)
@@ -57,7 +57,7 @@ def first_nearer(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _middles() -> np.ndarray:
-    """Of all cells; 49 bits hold each, and 50 the mean of two."""
+    """The middle of each cell: exact in 49 bits, and the mean of two in 50."""
     cell = np.arange(CENTRE)
     low = np.ldexp(1 + (cell % STEPS + 0.5) / STEPS, cell // STEPS - OCTAVES)
     return np.concatenate([low, [0.5], 1 - low[::-1]])

@@ -1,4 +1,4 @@
-"""Texts that several results share."""
+"""Texts shared by several results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def note_lines(warnings: tuple[str, ...]) -> list[str]:
-    """Warnings as lines of a text, marked and wrapped to fit a terminal."""
+    """Warnings as marked lines, wrapped to fit a terminal."""
     return [
         line
         for note in warnings
@@ -20,9 +20,9 @@ def note_lines(warnings: tuple[str, ...]) -> list[str]:
 def unseen_classes_warnings(
     seen: np.ndarray, predicted: np.ndarray | None, classes: tuple[Any, ...] | None
 ) -> tuple[str, ...]:
-    """The warning about classes that the source lacks, if there are any.
+    """The warning about classes without source rows, if there are any.
 
-    ``predicted`` is the target's mean prediction, to tell how much mass they take.
+    ``predicted`` is the target's mean prediction, which gives the mass of these classes.
     """
     if seen.all():
         return ()
@@ -33,7 +33,7 @@ def unseen_classes_warnings(
 
 def small_ess_warning(ess: float) -> str:
     """The warning about a small effective sample size."""
-    return f"weighted like this, the source is worth {ess:.0f} rows"
+    return f"effective sample size of the weighted source is {ess:.0f}"
 
 
 def class_names(which: np.ndarray, classes: tuple[Any, ...] | None = None, most: int = 10) -> str:
@@ -52,5 +52,5 @@ def percent(level: float) -> str:
 
 
 def printable(text: str) -> str:
-    """The same without characters that would steer a terminal or break a line."""
+    """The text with control characters and line breaks escaped."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -1,4 +1,4 @@
-"""The rules that raw arrays must keep; each breach names the argument, the row and the value."""
+"""Validation of arguments; errors name the argument, the row and the value."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from calshift._core.convert import to_numpy
 from calshift.errors import InvalidInput
 
-LARGEST_SIZE = 1e100  # rows that frequency weights may stand for; squares stay finite
+LARGEST_SIZE = 1e100  # sum of frequency weights; squares stay finite
 LEAST_SIZE = 1e-100
 MOST_CLASSES = 10_000_000
-AT_ONCE = 2**17  # numbers looked at again while they are in the cache
+AT_ONCE = 2**17  # numbers checked at a time, so that they stay in the cache
 
 
 def is_number(value: Any) -> bool:
-    """One real number, of Python or numpy; True and False are none."""
+    """Whether it is one real number, of Python or numpy, and not a bool."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def validate_level(level: Any) -> float:
-    """The level of an interval or a test."""
+    """The level of an interval or a test, in (0, 1)."""
     if not is_number(level) or not 0 < level < 1:
         msg = f"level must lie between 0 and 1; got {level!r}"
         raise InvalidInput(msg)
@@ -32,7 +32,7 @@ def validate_level(level: Any) -> float:
 
 
 def validate_integer(value: Any, name: str, least: int) -> int:
-    """A whole number that is large enough."""
+    """A whole number of at least ``least``."""
     if not is_number(value) or not np.isfinite(value) or value != int(value) or value < least:
         msg = f"{name} must be a whole number of at least {least}; got {value!r}"
         raise InvalidInput(msg)
@@ -40,7 +40,7 @@ def validate_integer(value: Any, name: str, least: int) -> int:
 
 
 def validate_rng(rng: Any) -> np.random.Generator:
-    """A generator from a seed, or the one given."""
+    """A random generator from a seed, or the one given."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as problem:
@@ -49,7 +49,7 @@ def validate_rng(rng: Any) -> np.random.Generator:
 
 
 def encode_labels(y: Any, name: str, K: int = MOST_CLASSES) -> np.ndarray:
-    """Labels without predictions beside them, as integers 0..K-1."""
+    """Labels without predictions, as integers 0..K-1."""
     raw = to_numpy(y, name)[0]
     if raw.ndim != 1 or raw.size == 0:
         msg = f"{name} must be a list of at least one label; got shape {raw.shape}"
@@ -61,9 +61,9 @@ def encode_labels(y: Any, name: str, K: int = MOST_CLASSES) -> np.ndarray:
 
 
 def validate_probabilities(p: np.ndarray, name: str, start: int = 0) -> np.ndarray:
-    """(n, K) or (n,) floats in [0, 1] whose rows sum to 1; the first offender is named.
+    """(n, K) or (n,) floats in [0, 1] whose rows sum to 1; errors name the first bad row.
 
-    Rows are counted from ``start``, the number of the first one in its file.
+    Rows are counted from ``start``, the number of the first row in its file.
     """
     if p.ndim not in (1, 2) or (p.ndim == 2 and p.shape[1] == 1):
         hint = ": pass one column of binary scores as a 1-D array" if p.ndim == 2 else ""
@@ -83,7 +83,7 @@ def validate_probabilities(p: np.ndarray, name: str, start: int = 0) -> np.ndarr
     step = max(1, AT_ONCE // K)
     for first in range(0, len(p), step):
         rows = p[first : first + step]
-        sums = _summed(rows) if rows.min() >= 0 else rows[:0]  # a NaN fails too
+        sums = _sum_rows(rows) if rows.min() >= 0 else rows[:0]  # a NaN fails too
         if not (len(sums) and _none_above(highest, rows, sums)):
             raise InvalidInput(_range_message(p, name, highest, start))
         if p.ndim == 2:
@@ -92,12 +92,12 @@ def validate_probabilities(p: np.ndarray, name: str, start: int = 0) -> np.ndarr
 
 
 def _none_above(highest: float, rows: np.ndarray, sums: np.ndarray) -> bool:
-    """Whether no number is above the highest; none exceeds the sum of its row."""
+    """Whether no number exceeds the highest; none exceeds the sum of its row."""
     return bool(sums.max() <= highest or rows[sums > highest].max() <= highest)
 
 
-def _summed(rows: np.ndarray) -> np.ndarray:
-    """Sums of rows of numbers that are not negative; a product is many times as fast as sum()."""
+def _sum_rows(rows: np.ndarray) -> np.ndarray:
+    """Sums of rows of nonnegative numbers; a product is many times as fast as sum()."""
     if rows.ndim == 1:
         return rows
     with np.errstate(over="ignore"):
@@ -131,7 +131,7 @@ def _range_message(p: np.ndarray, name: str, highest: float, start: int) -> str:
 
 
 def _likely_cause(p: np.ndarray, sums: np.ndarray) -> str:
-    """Why rows are not on the simplex, in the cases users meet."""
+    """The likely reason why rows are not on the simplex, in common cases."""
     low, high = p.min(), p.max()
     if high <= 0 and np.allclose(np.exp(p.astype(float)).sum(axis=1), 1, atol=1e-2):
         return " (these look like log-probabilities: use numpy.exp)"
@@ -145,7 +145,7 @@ def _likely_cause(p: np.ndarray, sums: np.ndarray) -> str:
 
 
 def _cause_of_scores(p: np.ndarray) -> str:
-    """The same for one column of binary scores."""
+    """The likely reason why one column is not probabilities."""
     if p.min() >= 0 and 1.01 < p.max() <= 100:
         return " (these look like percentages: divide by 100)"
     if p.min() < 0:
@@ -160,9 +160,8 @@ def validate_classes(classes: Any, K: int) -> tuple[Any, ...] | None:
     if isinstance(classes, str | set | frozenset | dict) or not hasattr(classes, "__iter__"):
         raise InvalidInput(msg + repr(classes))
     names = tuple(classes.tolist() if isinstance(classes, np.ndarray) else classes)
-    if not all(isinstance(name, Hashable) for name in names):
-        raise InvalidInput(msg + format_value(names))
-    if len(names) != K or len(set(names)) != K:
+    hashable = all(isinstance(name, Hashable) for name in names)
+    if not hashable or len(names) != K or len(set(names)) != K:
         raise InvalidInput(msg + format_value(names))
     return names
 
@@ -170,7 +169,7 @@ def validate_classes(classes: Any, K: int) -> tuple[Any, ...] | None:
 def check_same_names(
     a: tuple[Any, ...] | None, b: tuple[Any, ...] | None, where: tuple[str, str]
 ) -> None:
-    """Two samples that both name their classes must name the same ones in one order."""
+    """Check that two samples with named classes have the same ones in the same order."""
     if a is not None and b is not None and a != b:
         msg = (
             f"{where[0]} and {where[1]} must name the same classes in the same order; "
@@ -190,7 +189,7 @@ def validate_labels(
     if classes is not None and y.dtype.kind in "iuf" and all(map(_is_digits, classes)):
         classes = tuple(int(label) for label in classes)  # columns of files have no other names
     if _are_names(y, classes):
-        return _codes(y, classes, name, start)
+        return _encode_names(y, classes, name, start)
     if y.dtype.kind not in "iub":
         y = _whole_numbers(y, name, start)
     if y.min() < 0 or y.max() >= K:
@@ -205,22 +204,24 @@ def _is_digits(label: Any) -> bool:
 
 
 def _are_names(y: np.ndarray, classes: tuple[Any, ...] | None) -> bool:
-    """Names are looked up in classes; integers are names only if the classes are integers."""
+    """Whether labels are names in classes; integers are only if the classes are integers."""
     if y.dtype.kind in "OUST":
         return True
     return classes is not None and all(isinstance(name, int | np.integer) for name in classes)
 
 
-def _codes(y: np.ndarray, classes: tuple[Any, ...] | None, name: str, start: int) -> np.ndarray:
+def _encode_names(
+    y: np.ndarray, classes: tuple[Any, ...] | None, name: str, start: int
+) -> np.ndarray:
     if classes is None:
-        msg = f"{name} holds names ({y[0]!r}): list them in column order with Predictions(classes=)"
+        msg = f"{name} are names ({y[0]!r}): list them in column order with Predictions(classes=)"
         raise InvalidInput(msg)
     code = {label: k for k, label in enumerate(classes)}
     codes = np.array([code.get(label, -1) for label in y.tolist()], dtype=np.intp)
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         where = f"row {start + row} is {y.tolist()[row]!r}"
-        msg = f"{name} must hold only names in classes; {where}"
+        msg = f"{name} must be names in classes; {where}"
         raise InvalidInput(msg)
     return codes
 

@@ -134,7 +134,7 @@ class BinLocator:
 
     def blocks(self, batch: Predictions) -> Iterator[ScoreBlock]:
         """A batch in blocks of events, with the bins of its scores."""
-        root, start = batch.origin
+        root, start = batch._origin or (batch, 0)
         if id(root) not in self._samples:
             yield from self._locate_all(batch)
             return

@@ -24,11 +24,11 @@ IN_PYTHON = {
     "pass logits=True": "pass --logits",
     "columns=": "--columns",
     "label=": "--label",
-    "checkpoint needs scanned data (calshift.scan); rows in memory are read at once": (
+    "checkpoint needs data that is scanned (calshift.scan); these rows are in memory": (
         "--checkpoint needs --engine batches"
     ),
     "checkpoint must": "--checkpoint must",
-    "pass arrays, not batches or a cluster's table": "use --engine arrays",
+    "pass arrays, not batches or a Spark table": "use --engine arrays",
 }
 USAGE, FAULT, STOPPED = 2, 4, 130
 

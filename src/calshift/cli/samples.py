@@ -17,10 +17,10 @@ from calshift._core.predictions import Predictions, concatenate_rows
 from calshift._core.validate import validate_integer
 from calshift.engines import Arrays, Batches
 from calshift.engines.open import check_pair
-from calshift.engines.run import Checkpoint
+from calshift.engines.run import CheckpointFile
 from calshift.errors import InvalidInput
-from calshift.io.columns import ColumnSpec, listed
-from calshift.io.file_reader import FileReader, in_one_order
+from calshift.io.columns import ColumnSpec, quote
+from calshift.io.file_reader import FileReader, match_readers
 from calshift.io.file_set import FileSet, open_file_set, total_bytes
 from calshift.io.formats.base import check_file
 from calshift.io.prediction_file import PredictionFile, errors_name_file
@@ -81,7 +81,7 @@ def _readers(source: str, target: str, asked: ColumnSpec) -> tuple[FileReader, F
     labelled = replace(asked, labelled=True, time=None)
     before = FileReader(open_file_set(source, "source", labelled))
     after = FileReader(open_file_set(target, "target", replace(asked, labelled=False)))
-    return in_one_order(before, after)
+    return match_readers(before, after)
 
 
 def _in_passes(source: str, target: str, asked: ColumnSpec, jobs: int) -> Opened:
@@ -94,9 +94,8 @@ def _in_passes(source: str, target: str, asked: ColumnSpec, jobs: int) -> Opened
 def _on_spark(source: str, target: str, asked: ColumnSpec) -> Opened:
     from calshift.engines.spark.tables import open_spark  # late: only who asks for it needs Spark
 
-    said: dict[str, Any] = {"label": asked.label, "columns": asked.columns, "logits": asked.logits}
-    before = open_spark(source, labelled=True, **said)
-    after = open_spark(target, labelled=False, classes=before.classes, **said)
+    before = open_spark(source, replace(asked, time=None, labelled=True))
+    after = open_spark(target, replace(asked, time=None, labelled=False), before.classes)
     summary = before.summary
     return Opened(before, after, summary.classes, summary.n_classes, summary.one_column, True)
 
@@ -107,7 +106,7 @@ def keep_checkpoint_until_written(path: str | None) -> Iterator[Any]:
     if path is None:
         yield None
         return
-    checkpoint = Checkpoint(path)
+    checkpoint = CheckpointFile(path)
     try:
         yield checkpoint
     except KeyboardInterrupt as stop:
@@ -152,7 +151,7 @@ def read_pair(source: str | Path, target: str | Path, asked: ColumnSpec | None =
     asked = asked or ColumnSpec()
     before = open_file_set(source, "source", replace(asked, labelled=True, time=None))
     after = open_file_set(target, "target", replace(asked, labelled=False))
-    readers = in_one_order(FileReader(before), FileReader(after))
+    readers = match_readers(FileReader(before), FileReader(after))
     one, two = map(_gathered, readers)
     if one.n_classes != two.n_classes:
         msg = (
@@ -163,7 +162,7 @@ def read_pair(source: str | Path, target: str | Path, asked: ColumnSpec | None =
     with errors_name_file(source):
         check_pair(Arrays(one).summary, Arrays(two).summary)
     files = readers[1].parts
-    return Pair(one, Predictions.trusted(two.p, None, one.classes), _times(files), files)
+    return Pair(one, Predictions.from_validated(two.p, None, one.classes), _times(files), files)
 
 
 def read_target(
@@ -174,10 +173,10 @@ def read_target(
     reader = FileReader(open_file_set(path, "target", asked))
     names, K = reader.classes, reader.n_classes
     if classes is not None and len(classes) != K:
-        msg = f"{path} has {K} classes, and the recalibrator {len(classes)}: {listed(classes)}"
+        msg = f"{path} has {K} classes, and the recalibrator {len(classes)}: {quote(classes)}"
         raise InvalidInput(msg)
     if classes is not None and names is not None and set(names) != set(classes):
-        msg = f"{path} must have the classes {listed(classes)}; it has {listed(names)}"
+        msg = f"{path} must have the classes {quote(classes)}; it has {quote(names)}"
         raise InvalidInput(msg)
     reader = FileReader(reader.parts, classes)
     return _gathered(reader), reader.parts.files[0]
@@ -188,7 +187,7 @@ def _gathered(reader: FileReader) -> Predictions:
     batches = list(reader.batches(0))
     y = [batch.y for batch in batches if batch.y is not None]
     p = np.concatenate([batch.p for batch in batches])
-    return Predictions.trusted(p, np.concatenate(y) if y else None, reader.classes)
+    return Predictions.from_validated(p, np.concatenate(y) if y else None, reader.classes)
 
 
 def _times(parts: FileSet) -> np.ndarray | None:

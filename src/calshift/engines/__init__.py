@@ -1,4 +1,4 @@
-"""Engines offer one verb, total(kernel): the sum of an addable kernel over batches of rows."""
+"""Engines: the sum of an addable kernel over the rows of a sample, wherever they are."""
 
 from calshift.engines.arrays import Arrays
 from calshift.engines.batches import Batches

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from calshift._core.predictions import Predictions
+from calshift.engines.base import Mapping, Passes, Summand
 from calshift.engines.sample_summary import SampleSummary, summarize
 
 BLOCK_ROWS = 2**18
-LEAST_ROWS = 4096  # of a thread: fewer are not worth one
+LEAST_ROWS = 4096  # of a thread
 
 
 class Arrays:
     """The engine of arrays in memory: kernels see blocks of rows, so temporaries stay small.
 
-    With several ``jobs`` as many threads work on blocks, which add up in their order.
+    With several ``jobs`` as many threads work on blocks, which are added up in their order.
     """
 
     def __init__(self, predictions: Predictions, rows: int = BLOCK_ROWS, jobs: int = 1) -> None:
@@ -31,31 +32,29 @@ class Arrays:
         """Sizes, class counts, names."""
         return summarize(self.in_memory)
 
-    def total(self, kernel: Callable[[Predictions], Any]) -> Any:
+    def total(self, kernel: Summand) -> Any:
         """kernel(block) summed over the blocks; the empty sum is 0."""
-        if len(self.in_memory) <= self.rows and self.jobs == 1:
+        n = len(self.in_memory)
+        if n <= self.rows and self.jobs == 1:
             return kernel(self.in_memory)
-        total: Any = 0
-        if self.jobs == 1 or len(self.in_memory) < self.jobs * LEAST_ROWS:
-            for start in range(0, len(self.in_memory), self.rows):
-                total = total + kernel(self.in_memory.rows(start, start + self.rows))
-            return total
+        if self.jobs == 1 or n < self.jobs * LEAST_ROWS:
+            return reduce(add, map(kernel, self.in_memory.blocks(self.rows)), 0)
         from concurrent.futures import ThreadPoolExecutor  # late: importing must be fast
 
-        rows = min(self.rows, -(-len(self.in_memory) // self.jobs))
-        blocks = (self.in_memory.rows(at, at + rows) for at in range(0, len(self.in_memory), rows))
+        blocks = self.in_memory.blocks(min(self.rows, -(-n // self.jobs)))
         with ThreadPoolExecutor(self.jobs) as pool:
-            for part in pool.map(kernel, blocks):
-                total = total + part
-        return total
+            return reduce(add, pool.map(kernel, blocks), 0)
 
-    def mapped(self, function: Callable[[Predictions], np.ndarray]) -> Arrays:
+    def mapped(self, function: Mapping) -> Arrays:
         """The same rows with probabilities function(block), computed once."""
-        p: np.ndarray | None = None
-        for start in range(0, len(self.in_memory), self.rows):
-            block = function(self.in_memory.rows(start, start + self.rows))
-            if p is None:
-                p = np.empty((len(self.in_memory), block.shape[1]))
-            p[start : start + self.rows] = block
-        assert p is not None  # a sample has a row at least
+        p, start = np.empty(0), 0
+        for block in self.in_memory.blocks(self.rows):
+            values = function(block)
+            p = p if start else np.empty((len(self.in_memory), values.shape[1]))
+            p[start : start + len(block)] = values
+            start += len(block)
         return Arrays(self.in_memory.with_probabilities(p), self.rows, self.jobs)
+
+    def running(self, name: str, passes: Passes) -> Arrays:
+        """The same rows, summed by the threads that were asked for."""
+        return self if passes.jobs == 1 else Arrays(self.in_memory, jobs=passes.jobs)

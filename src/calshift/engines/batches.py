@@ -1,58 +1,52 @@
-"""Rows that are read anew in every pass, so that memory holds a few batches of them at most."""
+"""Rows that are read again in every pass, so that only a few batches are in memory."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Protocol
 
-import numpy as np
-
 from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
-from calshift.engines.base import Engine, MappedEngine, Summand, kernel_name
-from calshift.engines.checkpoint import Journal
+from calshift.engines.base import Engine, Passes, Progress, Summand, kernel_name
+from calshift.engines.checkpoint import Checkpoint
 from calshift.engines.sample_summary import SampleSummary, summary_terms
 from calshift.errors import InvalidInput, NoRows
 
-Progress = Callable[[int, int], Any]
-
 
 class Reader(Protocol):
-    """Where batches come from, time and again."""
+    """A source of batches that can be read repeatedly."""
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
-        """Their names, if they have any."""
+        """Names of the classes, if they have any."""
 
     @property
     def fingerprint(self) -> str:
-        """By which the same batches are recognised in another run; empty if by nothing."""
+        """Identifies the same batches in another run; may be empty."""
 
     def batches(self, skip: int) -> Iterator[Predictions]:
-        """Checked batches of at least one row, without the first ``skip`` of them."""
+        """Validated batches of at least one row, without the first ``skip`` of them."""
 
 
-class Batches:
-    """The engine of batches; ``jobs`` threads work on them, and they add up in their order.
+class Batches(Engine):
+    """The engine of batches; ``jobs`` threads work on them, and they are added up in their order.
 
-    A pass that is interrupted leaves its sum in the journal. ``progress`` is told (rows done, rows
-    in a pass, 0 in the first). ``name`` tells samples that share a journal apart.
+    A pass that is interrupted leaves its sum in the checkpoint, under the ``name`` of the sample.
+    The callback ``progress(done, total)`` gets rows; the total is 0 in the first pass.
     """
-
-    in_memory = None
 
     def __init__(
         self,
         reader: Reader,
-        journal: Journal | None = None,
+        checkpoint: Checkpoint | None = None,
         jobs: int = 1,
         progress: Progress | None = None,
         name: str = "",
     ) -> None:
         self.reader = reader
-        self.journal = journal or Journal()
+        self.checkpoint = checkpoint or Checkpoint()
         self.jobs = jobs
         self.progress = progress
         self.name = name
@@ -62,7 +56,7 @@ class Batches:
     def summary(self) -> SampleSummary:
         """Sizes, class counts, names: the first pass."""
         if self.counts:
-            self.journal.end(self.counts, self._what(summary_terms))
+            self.checkpoint.end(self.counts, self._pass_name(summary_terms))
         else:
             self.counts.update(self.total(summary_terms) or {})
         if not self.counts:
@@ -72,40 +66,37 @@ class Batches:
 
     @property
     def fingerprint(self) -> str:
-        """By which the same rows are recognised."""
+        """Identifies the same rows in another run."""
         return self.reader.fingerprint
 
-    def running(self, journal: Journal, progress: Progress | None, name: str) -> Batches:
-        """The same rows in a run that keeps its passes in a journal."""
-        other = Batches(self.reader, journal, self.jobs, progress or self.progress, name)
+    def running(self, name: str, passes: Passes) -> Batches:
+        """The same rows in a run; the threads stay the same."""
+        progress = passes.progress or self.progress
+        other = Batches(self.reader, passes.checkpoint, self.jobs, progress, name)
         other.counts = self.counts
         return other
 
     def reading(self, reader: Reader) -> Batches:
-        """The same run over what another reader gives."""
+        """The same run with another reader."""
         if reader is self.reader:
             return self
-        return Batches(reader, self.journal, self.jobs, self.progress, self.name)
+        return Batches(reader, self.checkpoint, self.jobs, self.progress, self.name)
 
     def total(self, kernel: Summand) -> Any:
         """kernel(batch) summed over the batches; the empty sum is 0."""
-        what = self._what(kernel)
-        finished, batches, total = self.journal.begin(what)
+        name = self._pass_name(kernel)
+        finished, batches, total = self.checkpoint.begin(name)
         if not finished:
-            for one in self._answers(kernel, batches):
+            for one in self._terms(kernel, batches):
                 total, batches = total + one, batches + 1
-                self.journal.note(batches, total)
-        self.journal.end(total, what)
+                self.checkpoint.note(batches, total)
+        self.checkpoint.end(total, name)
         return total
 
-    def mapped(self, function: Callable[[Predictions], np.ndarray]) -> Engine:
-        """The same rows with probabilities function(batch), worked out in every pass."""
-        return MappedEngine(self, function)
-
-    def _what(self, kernel: Summand) -> str:
+    def _pass_name(self, kernel: Summand) -> str:
         return f"{self.name} {kernel_name(kernel)}"
 
-    def _answers(self, kernel: Summand, skip: int) -> Iterator[Any]:
+    def _terms(self, kernel: Summand, skip: int) -> Iterator[Any]:
         """kernel(batch) in the order of the batches."""
         if self.jobs == 1:
             yield from map(kernel, self._read(skip))
@@ -122,9 +113,9 @@ class Batches:
                 yield waiting.popleft().result()
 
     def _read(self, skip: int) -> Iterator[Predictions]:
-        """The batches, counted; a source that changes between two passes is an error.
+        """The batches, counted; a change between two passes is an error.
 
-        Those of less precision than others are read in that of the others, as one array would be.
+        Where some batches are in double precision all are converted to it, as one array would be.
         """
         rows, known = 0, int(self.counts.get("rows", 0))
         for batch in self.reader.batches(skip):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift.engines.base import Engine, Summand
+from calshift.engines.base import Engine, Mapping, Passes, Summand
 from calshift.engines.sample_summary import SampleSummary
 
 BLOCK_CELLS = 2**20  # probabilities in a block: temporaries as wide as the rows stay in the cache
@@ -23,49 +24,35 @@ class Blocks:
 
     @property
     def summary(self) -> SampleSummary:
-        """Those of the engine."""
+        """The summary of the engine."""
         return self.inner.summary
 
     @property
     def in_memory(self) -> Predictions | None:
-        """Those of the engine."""
+        """The rows, where they are in memory."""
         return self.inner.in_memory
 
     def total(self, kernel: Summand) -> Any:
         """kernel(block) summed over the blocks of all batches."""
-        return self.inner.total(Cut(kernel))
+        return self.inner.total(partial(_sum_blocks, kernel))
 
-    def mapped(self, function: Callable[[Predictions], np.ndarray]) -> Blocks:
+    def mapped(self, function: Mapping) -> Blocks:
         """The same rows with probabilities function(block)."""
-        return Blocks(self.inner.mapped(Joined(function)))
+        return Blocks(self.inner.mapped(partial(_map_blocks, function)))
+
+    def running(self, name: str, passes: Passes) -> Blocks:
+        """The same rows in a run."""
+        return Blocks(self.inner.running(name, passes))
 
 
-class Cut:
-    """A kernel that sums another one over blocks of its batch."""
-
-    def __init__(self, kernel: Summand) -> None:
-        self.kernel = kernel
-
-    def __call__(self, batch: Predictions) -> Any:
-        total: Any = 0
-        for block in in_blocks(batch):
-            total = total + self.kernel(block)
-        return total
+def _sum_blocks(kernel: Summand, batch: Predictions) -> Any:
+    return reduce(add, map(kernel, in_blocks(batch)), 0)
 
 
-class Joined:
-    """A function of rows, worked out block by block."""
-
-    def __init__(self, function: Callable[[Predictions], np.ndarray]) -> None:
-        self.function = function
-
-    def __call__(self, batch: Predictions) -> np.ndarray:
-        return np.concatenate([self.function(block) for block in in_blocks(batch)])
+def _map_blocks(function: Mapping, batch: Predictions) -> np.ndarray:
+    return np.concatenate([function(block) for block in in_blocks(batch)])
 
 
 def in_blocks(batch: Predictions) -> list[Predictions]:
-    """The rows in blocks of a million cells at most."""
-    rows = max(LEAST_ROWS, BLOCK_CELLS // batch.n_classes)
-    if len(batch) <= rows:
-        return [batch]
-    return [batch.rows(start, start + rows) for start in range(0, len(batch), rows)]
+    """The rows in blocks of a million cells at most; a batch that fits into one is itself."""
+    return list(batch.blocks(max(LEAST_ROWS, BLOCK_CELLS // batch.n_classes)))

@@ -1,7 +1,7 @@
-"""Sums of a long run kept in a file, so that an interrupted run goes on where it stopped.
+"""Checkpoints: the sums of a long run in a file, so that an interrupted run can be continued.
 
-A run is a row of passes over its samples. What a pass has summed up so far, and what earlier ones
-found, is all there is to keep: arrays in one npz file, kilobytes if the classes are few.
+A run is a sequence of passes over its samples. The sums of the completed passes and the partial sum
+of the current one are all there is to keep: arrays in one npz file, kilobytes if classes are few.
 """
 
 from __future__ import annotations
@@ -15,92 +15,92 @@ from typing import Any
 
 import numpy as np
 
-from calshift._core.addable import Sums, Tally
+from calshift._core.addable import Tally
 from calshift._core.atomic_write import check_writable, write_content
 from calshift.errors import InvalidInput
 
 EVERY = 30.0  # seconds between two savings
-VERSION = 1
+VERSION = 2
 MOST_BYTES = 2**26  # of a sum that is kept; writing a larger one takes longer than its pass
-KINDS = {"sums": Sums, "tally": Tally, "list": list, "tuple": tuple}
+KINDS = {"tally": Tally, "list": list, "tuple": tuple}
 
-Made = tuple[str, Any]  # what a pass was for, and its sum; None where that cannot be kept
-Begun = tuple[int, str, int, Any]  # number of the pass, what it is for, batches so far, their sum
-NOTHING: Begun = (-1, "", 0, 0)
+Completed = tuple[str, Any]  # the name of a pass, and its sum; None where that cannot be kept
+Current = tuple[int, str, int, Any]  # number and name of a pass, batches so far, their sum
+NOTHING: Current = (-1, "", 0, 0)
 
 
-class Journal:
-    """The passes of one run; ``path`` None keeps nothing.
+class Checkpoint:
+    """The passes of one run; without a ``path`` nothing is kept.
 
-    ``mark`` tells runs apart: sums of other data or another question are refused.
+    ``fingerprint`` identifies the run: a file with the sums of other data or options is refused.
     """
 
     def __init__(self, path: str | Path | None = None, fingerprint: str = "") -> None:
         self.path = None if path is None else Path(path)
         self.fingerprint = fingerprint
-        self.past: list[Made] = []  # the passes of an earlier run
-        self.part = NOTHING  # the one it stopped in
-        self.done: list[Made] = []
-        self.now = NOTHING
+        self.earlier: list[Completed] = []  # the passes of an interrupted run
+        self.interrupted = NOTHING  # the pass it stopped in
+        self.completed: list[Completed] = []
+        self.current = NOTHING
         self.saved = time.monotonic()
         if self.path is not None:
             check_writable(self.path)
             if self.path.exists():
                 self._load()
 
-    def begin(self, what: str = "") -> tuple[bool, int, Any]:
-        """Whether the pass that begins was made before, batches to skip, and their sum.
+    def begin(self, name: str = "") -> tuple[bool, int, Any]:
+        """Whether the pass that begins was completed before, batches to skip, and their sum.
 
-        Passes come in the same order in every run; one that is for something else than the one
-        noted ends what can be used of the earlier run.
+        Passes come in the same order in every run; the first that differs from the earlier run
+        ends what can be used of it.
         """
-        number = len(self.done)
-        self.now = (number, what, 0, 0)
-        if number < len(self.past):
-            before, total = self.past[number]
-            if before == what and total is not None:
+        number = len(self.completed)
+        self.current = (number, name, 0, 0)
+        if number < len(self.earlier):
+            before, total = self.earlier[number]
+            if before == name and total is not None:
                 return True, 0, total
-            if before != what:
-                self.past, self.part = self.past[:number], NOTHING
-        if self.part[:2] == (number, what):
-            self.now = self.part
-        return False, self.now[2], self.now[3]
+            if before != name:
+                self.earlier, self.interrupted = self.earlier[:number], NOTHING
+        if self.interrupted[:2] == (number, name):
+            self.current = self.interrupted
+        return False, self.current[2], self.current[3]
 
     def note(self, batches: int, total: Any) -> None:
-        """So many batches of this pass are in the sum; that they cannot be saved ends no run."""
-        self.now = (*self.now[:2], batches, total)
+        """Record the sum of so many batches of this pass; a failure to save it ends no run."""
+        self.current = (*self.current[:2], batches, total)
         if self.path is not None and time.monotonic() - self.saved > EVERY:
             self.saved = time.monotonic()
             with suppress(InvalidInput):
                 self.save()
 
-    def end(self, total: Any, what: str = "") -> None:
-        """The pass is complete."""
-        kept = self.path is not None and _packed_or_none(total, {}) is not None
-        self.done.append((what, total if kept else None))
+    def end(self, total: Any, name: str = "") -> None:
+        """Record the sum of the completed pass."""
+        kept = self.path is not None and _pack(total, {}) is not None
+        self.completed.append((name, total if kept else None))
 
     def save(self) -> None:
-        """Everything so far, whole or not at all; nothing if no batch was read."""
-        done = self.done + self.past[len(self.done) :]
-        begun = self.now if self.now[0] == len(done) else self.part
-        if self.path is None or not (done or begun[2]):
+        """Write all sums so far in one step; nothing if no batch was read."""
+        completed = self.completed + self.earlier[len(self.completed) :]
+        current = self.current if self.current[0] == len(completed) else self.interrupted
+        if self.path is None or not (completed or current[2]):
             return
         arrays: dict[str, np.ndarray] = {}
-        part = _packed_or_none(begun[3], arrays) if begun[0] == len(done) else None
-        told = {
+        partial = _pack(current[3], arrays) if current[0] == len(completed) else None
+        contents = {
             "version": VERSION,
             "fingerprint": self.fingerprint,
-            "done": [[what, _packed_or_none(total, arrays)] for what, total in done],
-            "part": None if part is None else [*begun[:3], part],
+            "completed": [[name, _pack(total, arrays)] for name, total in completed],
+            "current": None if partial is None else [*current[:3], partial],
         }
-        arrays["told"] = np.array(json.dumps(told))
+        arrays["contents"] = np.array(json.dumps(contents))
         file = io.BytesIO()
         np.savez(file, **arrays)  # type: ignore[arg-type]
         write_content(self.path, file.getvalue())
         self.saved = time.monotonic()
 
     def close(self) -> None:
-        """The run is over: nothing is left to go on with."""
+        """Delete the file: the run is complete."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
@@ -108,32 +108,32 @@ class Journal:
         assert self.path is not None
         try:
             with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-                told = json.loads(str(arrays["told"]))
-                version, fingerprint, part = told["version"], told["fingerprint"], told["part"]
-                past = [(what, one and _unpacked(one, arrays)) for what, one in told["done"]]
-                begun = part and (*part[:3], _unpacked(part[3], arrays))
+                contents = json.loads(str(arrays["contents"]))
+                same = (contents["version"], contents["fingerprint"]) == (VERSION, self.fingerprint)
+                completed, current = contents["completed"], contents["current"]
+                earlier = [(name, one and _unpack(one, arrays)) for name, one in completed]
+                interrupted = current and (*current[:3], _unpack(current[3], arrays))
         except Exception as problem:
-            msg = f"{self.path} is no checkpoint of a run: delete it, or name another file"
+            msg = f"{self.path} is not a checkpoint of calshift: delete it, or choose another path"
             raise InvalidInput(msg) from problem
-        if version != VERSION or fingerprint != self.fingerprint:
+        if not same:
             msg = (
                 f"{self.path} is the checkpoint of another run (other data, options or version): "
-                "delete it, or name another file"
+                "delete it, or choose another path"
             )
             raise InvalidInput(msg)
-        self.past, self.part = past, begun or NOTHING
+        self.earlier, self.interrupted = earlier, interrupted or NOTHING
 
 
-class _ForeignError(Exception):
-    """A sum of a kind that is not kept."""
+def _pack(total: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """The structure of a sum as plain values, its arrays added to ``arrays``.
 
-
-def _packed_or_none(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """None if the sum cannot be kept: its pass is made again."""
+    None if it is too large or contains values of other types: its pass is made again.
+    """
     own: dict[str, np.ndarray] = {}
     try:
-        packed = _packed(value, own, f"{len(arrays)}-")
-    except _ForeignError:
+        packed = _pack_value(total, own, f"{len(arrays)}-")
+    except TypeError:
         return None
     if sum(array.nbytes for array in own.values()) > MOST_BYTES:
         return None
@@ -141,12 +141,11 @@ def _packed_or_none(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     return packed
 
 
-def _packed(value: Any, arrays: dict[str, np.ndarray], prefix: str) -> Any:
-    """The structure as plain values, with its arrays put aside by name."""
+def _pack_value(value: Any, arrays: dict[str, np.ndarray], prefix: str) -> Any:
     for name, kind in KINDS.items():
         if type(value) is kind:
             parts = value.items() if isinstance(value, dict) else enumerate(value)
-            packed = [[key, _packed(one, arrays, prefix)] for key, one in parts]
+            packed = [[key, _pack_value(one, arrays, prefix)] for key, one in parts]
             return {"kind": name, "parts": packed}
     numeric = isinstance(value, np.ndarray | np.generic | float)
     if numeric and np.asarray(value).dtype.kind in "fiub":
@@ -155,16 +154,15 @@ def _packed(value: Any, arrays: dict[str, np.ndarray], prefix: str) -> Any:
         return {"kind": "array" if isinstance(value, np.ndarray) else "number", "name": name}
     if isinstance(value, int | bool | str):
         return {"kind": "plain", "value": value}
-    raise _ForeignError
+    raise TypeError(type(value))
 
 
-def _unpacked(told: Any, arrays: Any) -> Any:
-    if told["kind"] == "plain":
-        return told["value"]
-    if told["kind"] in ("array", "number"):
-        value = arrays[told["name"]]
-        return value if told["kind"] == "array" else value[()]
-    parts = [(key, _unpacked(one, arrays)) for key, one in told["parts"]]
-    if told["kind"] == "tally":
-        return Tally(parts)
-    return KINDS[told["kind"]](value for _, value in parts)
+def _unpack(packed: Any, arrays: Any) -> Any:
+    kind = packed["kind"]
+    if kind == "plain":
+        return packed["value"]
+    if kind in ("array", "number"):
+        value = arrays[packed["name"]]
+        return value if kind == "array" else value[()]
+    parts = [(key, _unpack(one, arrays)) for key, one in packed["parts"]]
+    return Tally(parts) if kind == "tally" else KINDS[kind](value for _, value in parts)

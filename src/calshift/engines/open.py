@@ -1,11 +1,11 @@
-"""Data that is read batch by batch, as a sample for the public functions.
+"""Samples as users pass them, opened as engines: arrays, files, batches or a scanned sample.
 
-Samples as users hand them over, wherever their rows are: arrays, batches, a cluster's table.
+`scan` is the public function for data that is read batch by batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,15 @@ import numpy as np
 from calshift._core.predictions import Predictions, as_predictions
 from calshift._core.validate import check_same_names, validate_classes, validate_integer
 from calshift.engines import Arrays, Batches
-from calshift.engines.base import Engine, rows_in_memory
-from calshift.engines.run import Run
+from calshift.engines.base import Engine, Progress, rows_in_memory
+from calshift.engines.run import Run, validate_progress
 from calshift.engines.sample_summary import SampleSummary
 from calshift.errors import InvalidInput
 from calshift.io.batch_reader import BatchReader, BatchSpec, Spool
-from calshift.io.columns import ColumnSpec
-from calshift.io.file_reader import FileReader, in_one_order, in_python
+from calshift.io.columns import ColumnSpec, column_spec
+from calshift.io.file_reader import FileReader, match_readers, python_option_names
 from calshift.io.file_set import open_file_set
 
-Progress = Callable[[int, int], Any]
 ROLES = {True: "source", False: "target", None: "either"}
 
 
@@ -39,10 +38,10 @@ def scan(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Batches:
-    """A sample that is read batch by batch in every pass, and never held in memory.
+    """A sample that is read batch by batch in every pass, and never in memory as a whole.
 
     It takes the place of ``p_source`` or ``p_target`` in the functions of calshift, with None for
-    the labels: it carries them.
+    the labels: it has its own.
 
     Parameters
     ----------
@@ -57,7 +56,7 @@ def scan(
     labelled : whether labels are read; None reads them where there are any
     batch_rows : rows of a batch, at most; by default about four million probabilities
     jobs : threads that work on batches
-    progress : a callable that is told (rows done, rows of a pass); the latter is 0 in the first
+    progress : callback ``progress(done, total)`` with rows; the total is 0 in the first pass
 
     Returns
     -------
@@ -67,7 +66,7 @@ def scan(
     Notes
     -----
     There are several passes: batches must be the same, in the same order, each time they are read.
-    docs/large-data.md tells more.
+    More in docs/large-data.md.
 
     Examples
     --------
@@ -78,17 +77,18 @@ def scan(
     >>> calshift.label_shift_weights(source, None, target).prior_target.round(2)
     array([0.57, 0.28, 0.15])
     """
-    if progress is not None and not callable(progress):
-        msg = f"progress must be callable with (done, total); got {progress!r}"
-        raise InvalidInput(msg)
+    validate_progress(progress)
     rows = None if batch_rows is None else validate_integer(batch_rows, "batch_rows", 1)
     jobs = validate_integer(jobs, "jobs", 1)
     names = None if classes is None else validate_classes(classes, len(tuple(classes)))
     if is_files(data):
-        reader: Any = _of_files(data, label, columns, logits, names, labelled, rows)
+        spec = column_spec(columns, label, logits, labelled)
+        reader: Any = _open_files(data, spec, names, rows)
+    elif label is not None or columns is not None:
+        msg = "label and columns are for files; batches are p, (p, y) or (p, y, sample_weight)"
+        raise InvalidInput(msg)
     else:
-        _check_for_files(label, columns)
-        reader = _of_batches(data, BatchSpec(names, bool(logits), labelled), rows)
+        reader = _open_batches(data, BatchSpec(names, bool(logits), labelled), rows)
     return Batches(reader, jobs=jobs, progress=progress)
 
 
@@ -99,43 +99,27 @@ def is_files(data: Any) -> bool:
     return isinstance(data, str | Path)
 
 
-def _of_files(
-    data: Any,
-    label: str | None,
-    columns: str | Sequence[str] | None,
-    logits: bool,
-    classes: tuple[Any, ...] | None,
-    labelled: bool | None,
-    rows: int | None,
+def _open_files(
+    data: Any, spec: ColumnSpec, classes: tuple[Any, ...] | None, rows: int | None
 ) -> FileReader:
-    named = columns if columns is None or isinstance(columns, str) else tuple(columns)
-    asked = ColumnSpec(named, None if label is None else str(label), None, bool(logits), labelled)
-    with in_python():
-        reader = FileReader(open_file_set(data, ROLES[labelled], asked), classes, rows)
+    with python_option_names():
+        reader = FileReader(open_file_set(data, ROLES[spec.labelled], spec), classes, rows)
         reader.check_names()
     return reader
 
 
-def _of_batches(data: Any, wanted: BatchSpec, rows: int | None) -> BatchReader | Spool:
-    """A reader of what can be read again; what cannot is kept."""
+def _open_batches(data: Any, spec: BatchSpec, rows: int | None) -> BatchReader | Spool:
+    """A reader of batches; those of a generator are copied to temporary files."""
     if callable(data) and not hasattr(data, "__iter__"):
-        return BatchReader(data, wanted, rows)
+        return BatchReader(data, spec, rows)
     if hasattr(data, "shape") or hasattr(data, "keys") or not hasattr(data, "__iter__"):
         msg = (
             "data must be paths, batches, or a function that returns an iterator of batches; got "
             f"{type(data)!r}: arrays and frames in memory need no scan, and [p] is one batch"
         )
         raise InvalidInput(msg)
-    if isinstance(data, Iterator):
-        return Spool(BatchReader(lambda: data, wanted, rows))
-    return BatchReader(lambda: data, wanted, rows)
-
-
-def _check_for_files(label: Any, columns: Any) -> None:
-    for name, value in (("label", label), ("columns", columns)):
-        if value is not None:
-            msg = f"{name} is for files; batches are p, (p, y) or (p, y, sample_weight)"
-            raise InvalidInput(msg)
+    reader = BatchReader(lambda: data, spec, rows)
+    return Spool(reader) if isinstance(data, Iterator) else reader
 
 
 def open_engine(
@@ -147,20 +131,22 @@ def open_engine(
     name_y: str = "y",
     run: Run | None = None,
 ) -> Engine:
-    """A sample from arrays or files, or one that was scanned; messages name the arguments."""
-    (engine,) = (run or Run()).taking(_opened(p, y, labelled, name_p, name_y))
+    """The engine of arrays, files or a scanned sample; messages name the arguments."""
+    engine = _open(p, y, labelled, name_p, name_y)
+    if run is not None:
+        (engine,) = run.open(engine)
     if labelled:
         _check_labelled(engine, name_p, name_y)
     return engine
 
 
-def _opened(p: Any, y: Any, labelled: bool, name_p: str, name_y: str) -> Engine:
+def _open(p: Any, y: Any, labelled: bool, name_p: str, name_y: str) -> Engine:
     """The sample, before any pass over its rows."""
     if not is_engine(p) and not is_files(p):
         return Arrays(as_predictions(p, y, labelled=labelled, name_p=name_p, name_y=name_y))
     if y is not None:
         what = "was scanned" if is_engine(p) else "is a path"
-        msg = f"{name_y} must be None when {name_p} {what}: it carries its labels"
+        msg = f"{name_y} must be None when {name_p} {what}: it has its own labels"
         raise InvalidInput(msg)
     engine: Engine = p if is_engine(p) else scan(p, labelled=labelled)
     return engine
@@ -173,7 +159,7 @@ def _check_labelled(engine: Engine, name_p: str, name_y: str) -> None:
 
 
 def is_engine(p: Any) -> bool:
-    """Whether it can add up kernels; facts are not asked for, which takes a pass."""
+    """Whether it is an engine; its summary is not computed, which takes a pass."""
     return hasattr(type(p), "total") and hasattr(type(p), "summary")
 
 
@@ -186,13 +172,12 @@ def open_pair(
     p_source: Any, y_source: Any, p_target: Any, run: Run | None = None
 ) -> tuple[Engine, Engine]:
     """Source and target, checked against each other."""
-    names = "p_source", "y_source"
-    opened = (
-        _opened(p_source, y_source, True, *names),
-        _opened(p_target, None, False, "p_target", "y_target"),
-    )
-    source, target = (run or Run()).taking(*_in_one_order(*opened))
-    _check_labelled(source, *names)
+    source = _open(p_source, y_source, True, "p_source", "y_source")
+    target = _open(p_target, None, False, "p_target", "y_target")
+    source, target = _match_classes(source, target)
+    if run is not None:
+        source, target = run.open(source, target)
+    _check_labelled(source, "p_source", "y_source")
     before, after = source.summary, target.summary
     if before.n_classes != after.n_classes:
         msg = (
@@ -205,30 +190,29 @@ def open_pair(
     return source, target
 
 
-def _in_one_order(source: Engine, target: Engine) -> tuple[Engine, Engine]:
-    """Classes of files are matched by name, in whatever order their columns stand."""
+def _match_classes(source: Engine, target: Engine) -> tuple[Engine, Engine]:
+    """Both with the classes of files in the same order, matched by name."""
     if not (isinstance(source, Batches) and isinstance(target, Batches)):
         return source, target
     before, after = source.reader, target.reader
     if not (isinstance(before, FileReader) and isinstance(after, FileReader)):
         return source, target
-    first, second = in_one_order(before, after)
+    first, second = match_readers(before, after)
     return source.reading(first), target.reading(second)
 
 
 def rows_of_pair(p_source: Any, y_source: Any, p_target: Any) -> tuple[Predictions, Predictions]:
-    """The same for what needs both in memory."""
+    """Both samples, where they must be in memory."""
     source, target = open_pair(p_source, y_source, p_target)
     return rows_in_memory(source, "this"), rows_in_memory(target, "this")
 
 
 def check_pair(source: SampleSummary, target: SampleSummary) -> None:
-    """Both have rows, and the source two classes."""
+    """Check that both samples have rows, and the source at least two classes."""
     if np.count_nonzero(source.class_counts) < 2:
-        held = np.flatnonzero(source.class_counts).tolist()
         msg = (
-            "y_source must hold at least two classes: with one, nothing tells how the mix "
-            f"changed; it holds {held}"
+            "y_source must contain at least two classes, or the class priors of the target cannot "
+            f"be estimated; it contains {np.flatnonzero(source.class_counts).tolist()}"
         )
         raise InvalidInput(msg)
     if target.rows == 0:

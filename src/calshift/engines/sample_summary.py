@@ -1,4 +1,4 @@
-"""What is known of a sample as a whole: sizes, class counts, mean prediction."""
+"""Sums over a whole sample: sizes, class counts, mean prediction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calshift._core.predictions import Predictions
 
 
 class LazyColumnSums:
-    """(K,) sum of the predictions of a sample in memory, made when it is asked for."""
+    """(K,) sum of the predictions of a sample in memory, computed on demand."""
 
     def __init__(self, rows: Predictions) -> None:
         self.rows = rows
@@ -31,8 +31,9 @@ class SampleSummary(Frozen):
 
     Attributes
     ----------
-    classes : their names, if they have any
-    rows : how many; size : the sum of their frequency weights, which are squared in square
+    classes : names of the classes, if they have any
+    rows : number of rows
+    size, square : sums of their frequency weights, and of `Predictions.squared_frequency`
     single : rows that are one score, the probability of class 1 of two
     light : rows that count less than one
     double : rows in double precision
@@ -52,7 +53,7 @@ class SampleSummary(Frozen):
     class_squares: np.ndarray
 
     def __post_init__(self) -> None:
-        """Nobody else holds these arrays: they need no freezing."""
+        """Nothing to freeze: nobody else refers to these arrays."""
 
     @property
     def n_classes(self) -> int:
@@ -71,12 +72,12 @@ class SampleSummary(Frozen):
 
     @property
     def effective_size(self) -> float:
-        """How many observations the sample is worth: its size, or rows if they weigh below 1."""
+        """Effective sample size: the size, or less where frequency weights are below 1."""
         return self.size * (self.size / self.square)
 
     @property
     def class_effective_size(self) -> np.ndarray:
-        """The same of each class, 0 for one without rows."""
+        """(K,) effective sample size of each class, 0 without rows."""
         return np.asarray(self.class_counts**2 / np.maximum(self.class_squares, 1e-300))
 
     @property
@@ -86,17 +87,17 @@ class SampleSummary(Frozen):
 
 
 def summarize(rows: Predictions) -> SampleSummary:
-    """Of a sample in memory."""
+    """The summary of a sample in memory."""
     return SampleSummary(rows.classes, **_counts(rows), predicted=LazyColumnSums(rows))
 
 
 def summary_terms(batch: Predictions) -> Tally:
-    """Kernel: the sums of `Facts`."""
+    """Kernel: the sums of a `SampleSummary`."""
     return Tally(**_counts(batch), predicted=_predicted(batch))
 
 
 def _counts(batch: Predictions) -> dict[str, Any]:
-    """All of these sums but that of the predictions."""
+    """All sums but that of the predictions."""
     f, n = batch.sample_weight, len(batch)
     square = None if f is None else batch.squared_frequency
     counts = _by_label(batch, f)
@@ -122,9 +123,9 @@ def _by_label(batch: Predictions, values: np.ndarray | None) -> np.ndarray:
 def _predicted(batch: Predictions) -> np.ndarray:
     """(K,) sum of the rows, in double precision."""
     if batch.p.ndim == 1:
-        ones = float(batch.p.sum(dtype=float)) if batch.sample_weight is None else None
-        ones = float(batch.frequency @ batch.p) if ones is None else ones
+        f = batch.sample_weight
+        ones = float(batch.p.sum(dtype=float) if f is None else f @ batch.p)
         return np.array([batch.size - ones, ones])
     if batch.sample_weight is not None:
         return np.asarray(batch.sample_weight @ batch.p)
-    return np.asarray(batch.p.sum(axis=0, dtype=float))
+    return np.asarray(np.einsum("ij->j", batch.p, dtype=float))  # faster than sum()

@@ -112,10 +112,10 @@ class _Draw:
     def __call__(self, seed: np.random.SeedSequence) -> np.ndarray:
         rng = np.random.default_rng(seed)
         draw = _within_classes if self.stratified else _poisson
-        source = self.source.counted(draw(self.source, rng))
+        source = self.source.with_frequency(draw(self.source, rng))
         target = None
         if self.target is not None:
-            target = self.target.counted(_poisson(self.target, rng))
+            target = self.target.with_frequency(_poisson(self.target, rng))
         try:
             return self.statistic(source, target)
         except InvalidInput:  # too few rows or classes in this draw

@@ -1,10 +1,12 @@
-"""Batches that users hand over: arrays, with labels and sample weights or without.
+"""Batches of arrays passed by users, with or without labels and sample weights.
 
-Batches that come only once, kept in temporary files for the passes to come.
+`BatchReader` reads them again in every pass; `Spool` keeps those that come only once in temporary
+files.
 """
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import tempfile
 import weakref
@@ -15,19 +17,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from calshift._core.convert import to_numpy
 from calshift._core.predictions import Predictions, concatenate_rows, named_predictions
 from calshift._core.validate import check_same_names, is_number, validate_classes
 from calshift.errors import InvalidInput
 from calshift.io.file_reader import rows_for
-from calshift.io.prediction_file import from_logits
+from calshift.io.prediction_file import softmax_rows
 
 
 @dataclass(frozen=True)
 class BatchSpec:
-    """What the user said of all batches."""
+    """What the user specified about all batches."""
 
     classes: tuple[Any, ...] | None = None
     logits: bool = False
@@ -35,7 +35,7 @@ class BatchSpec:
 
 
 class BatchReader:
-    """Batches from ``source()``, which gives the same ones each time it is asked."""
+    """Batches from ``source()``, which returns the same ones each time it is called."""
 
     def __init__(
         self, source: Callable[[], Iterable[Any]], spec: BatchSpec, batch_rows: int | None
@@ -47,18 +47,18 @@ class BatchReader:
 
     @property
     def fingerprint(self) -> str:
-        """How they are read; that they are the same only the user knows."""
+        """How batches are read; whether they are the same is up to the user."""
         return f"{self.spec} {self.batch_rows}"
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
-        """Their names: given, or those of the first batch, which is read if none was yet."""
+        """Names of the classes: given, or those of the first batch, read now if none was yet."""
         if not self.names:
             next(self.batches(0), None)
         return self.names[0] if self.names else None
 
     def batches(self, skip: int) -> Iterator[Predictions]:
-        """Checked batches, cut where they are large, without the first ``skip``."""
+        """Validated batches, cut where they are large, without the first ``skip``."""
         return islice(self._pieces(), skip, None)
 
     def _fresh(self) -> Iterable[Any]:
@@ -71,21 +71,19 @@ class BatchReader:
     def _pieces(self) -> Iterator[Predictions]:
         first: tuple[int, Predictions] | None = None
         for number, batch in enumerate(self._fresh()):
-            with numbered(number):
+            with errors_name_batch(number):
                 read = read_batch(batch, self.spec)
                 if read is None:
                     continue
                 first = first or (number, read)
                 self.names = self.names or [read.classes]
-                check_alike(*first, read)
-            rows = self.batch_rows or rows_for(read.n_classes)
-            for start in range(0, len(read), rows):
-                yield read.rows(start, start + rows)
+                check_like_first(*first, read)
+            yield from read.blocks(self.batch_rows or rows_for(read.n_classes))
 
 
 @contextmanager
-def numbered(number: int) -> Iterator[None]:
-    """Complaints say which batch is meant, counted from 0."""
+def errors_name_batch(number: int) -> Iterator[None]:
+    """Errors name the batch, counted from 0."""
     try:
         yield
     except InvalidInput as problem:
@@ -94,16 +92,16 @@ def numbered(number: int) -> Iterator[None]:
 
 
 def read_batch(batch: Any, spec: BatchSpec) -> Predictions | None:
-    """One batch, checked; None if it has no rows."""
+    """One validated batch; None if it has no rows."""
     if isinstance(batch, Predictions):
-        return _known(batch, spec)
+        return _apply_spec(batch, spec)
     if isinstance(batch, str | Path):
         msg = f"it is a path, {str(batch)!r}: pass a list of paths, and no arrays among them"
         raise InvalidInput(msg)
     if isinstance(batch, list) and batch and is_number(batch[0]):
         msg = "a list of numbers may be a row or a batch of scores: pass an array"
         raise InvalidInput(msg)
-    p, y, weight = _taken_apart(batch)
+    p, y, weight = _split(batch)
     if spec.labelled and y is None:
         msg = "it must be (p, y): labelled=True was asked for"
         raise InvalidInput(msg)
@@ -112,7 +110,7 @@ def read_batch(batch: Any, spec: BatchSpec) -> Predictions | None:
         weight = to_numpy(weight, "sample_weight")[0]
     if p.ndim and len(p) == 0:
         return None
-    p = from_logits(p) if spec.logits and p.ndim in (1, 2) else p
+    p = softmax_rows(p) if spec.logits and p.ndim in (1, 2) else p
     y = None if spec.labelled is False else y
     classes = spec.classes if spec.classes is not None else columns
     if weight is None or weight.shape != p.shape[:1] or weight.any():
@@ -121,25 +119,27 @@ def read_batch(batch: Any, spec: BatchSpec) -> Predictions | None:
     return None
 
 
-def _known(batch: Predictions, spec: BatchSpec) -> Predictions | None:
-    """Predictions as they are, but for what was asked."""
+def _apply_spec(batch: Predictions, spec: BatchSpec) -> Predictions | None:
+    """Predictions with the labels and class names that were specified."""
     if spec.labelled and batch.y is None:
         msg = "it has no labels: labelled=True was asked for"
         raise InvalidInput(msg)
     if spec.logits:
-        msg = "a Predictions holds probabilities: pass logits=False"
+        msg = "a Predictions contains probabilities: pass logits=False"
         raise InvalidInput(msg)
     names = batch.classes if spec.classes is None else spec.classes
     names = validate_classes(names, batch.n_classes)
     check_same_names(batch.classes, names, ("it", "classes="))
     y = None if spec.labelled is False else batch.y
-    return Predictions.trusted(batch.p, y, names, batch.sample_weight) if len(batch) else None
+    if not len(batch):
+        return None
+    return Predictions.from_validated(batch.p, y, names, batch.sample_weight)
 
 
-def _taken_apart(batch: Any) -> tuple[Any, Any, Any]:
+def _split(batch: Any) -> tuple[Any, Any, Any]:
     """p, y and sample_weight; a list is a tuple if its first member is a matrix."""
-    listed = isinstance(batch, list) and 2 <= len(batch) <= 3 and _dimensions(batch[0]) == 2
-    if not isinstance(batch, tuple) and not listed:
+    matrix_first = isinstance(batch, list) and getattr((batch or [0])[0], "ndim", 0) == 2
+    if not isinstance(batch, tuple) and not (matrix_first and 2 <= len(batch) <= 3):
         return batch, None, None
     if not 1 <= len(batch) <= 3:
         msg = f"it must be p, (p, y) or (p, y, sample_weight); got {len(batch)} things"
@@ -148,16 +148,12 @@ def _taken_apart(batch: Any) -> tuple[Any, Any, Any]:
     return p, y, weight
 
 
-def _dimensions(value: Any) -> int:
-    return int(getattr(value, "ndim", 0))
-
-
-def check_alike(number: int, first: Predictions, batch: Predictions) -> None:
-    """All batches are of one kind: that of the first with rows."""
+def check_like_first(number: int, first: Predictions, batch: Predictions) -> None:
+    """Check that a batch has the kind of the first with rows."""
     for what, one, other in (
         ("dimensions", first.p.ndim, batch.p.ndim),
         ("classes", first.n_classes, batch.n_classes),
-        ("labels", _has(first.y), _has(batch.y)),
+        ("labels", "no" if first.y is None else "its", "no" if batch.y is None else "its"),
     ):
         if one != other:
             msg = f"it must be like batch {number}, which has {one} {what}; it has {other}"
@@ -165,12 +161,8 @@ def check_alike(number: int, first: Predictions, batch: Predictions) -> None:
     check_same_names(first.classes, batch.classes, (f"batch {number}", "it"))
 
 
-def _has(labels: Any) -> str:
-    return "no" if labels is None else "its"
-
-
 class Spool:
-    """Checked batches in a folder of npy files, which goes away with the reader."""
+    """Validated batches in a temporary folder, which is deleted with the reader."""
 
     def __init__(self, reader: BatchReader) -> None:
         self.fingerprint = reader.fingerprint
@@ -178,42 +170,34 @@ class Spool:
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.classes: tuple[Any, ...] | None = None
         self.count = 0
-        for batch in _gathered(reader.batches(0), reader.batch_rows):
+        for batch in _merge_small(reader.batches(0), reader.batch_rows):
             self._keep(batch)
 
     def batches(self, skip: int) -> Iterator[Predictions]:
-        """As they were read, without the first ``skip``."""
+        """The batches as they were read, without the first ``skip``."""
         for number in range(skip, self.count):
-            p, y, weight = (self._loaded(number, name) for name in ("p", "y", "weight"))
-            assert p is not None
-            yield Predictions.trusted(p, y, self.classes, weight)
+            with open(self._path(number), "rb") as file:
+                yield pickle.load(file)
 
     def _keep(self, batch: Predictions) -> None:
-        self.classes = batch.classes
-        arrays = {"p": batch.p, "y": batch.y, "weight": batch.sample_weight}
         try:
-            for name, array in arrays.items():
-                if array is not None:
-                    np.save(self._path(self.count, name), array)
+            with open(self._path(self.count), "wb") as file:
+                pickle.dump(batch, file, protocol=5)
         except OSError as problem:
             msg = (
                 f"data comes only once, and its batches cannot be kept in {self.folder.parent} "
-                f"({problem.strerror or 'disk full'}): free it, set TMPDIR, or pass a function "
-                "that returns a fresh iterator"
+                f"({problem.strerror or 'disk full'}): free space there, set TMPDIR, or pass a "
+                "function that returns a fresh iterator"
             )
             raise InvalidInput(msg) from problem
-        self.count += 1
+        self.classes, self.count = batch.classes, self.count + 1
 
-    def _loaded(self, number: int, name: str) -> np.ndarray | None:
-        path = self._path(number, name)
-        return np.asarray(np.load(path)) if path.exists() else None
-
-    def _path(self, number: int, name: str) -> Path:
-        return self.folder / f"{number}-{name}.npy"
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number}.pickle"
 
 
-def _gathered(batches: Iterable[Predictions], batch_rows: int | None) -> Iterator[Predictions]:
-    """Small batches joined: as many files as are needed, however the rows came."""
+def _merge_small(batches: Iterable[Predictions], batch_rows: int | None) -> Iterator[Predictions]:
+    """Small batches joined, so that there are few files."""
     waiting: list[Predictions] = []
     rows = 0
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Columns of a file as numpy arrays: numbers, labels, times; the first bad value is named."""
+"""Columns of a file as numpy arrays: numbers, labels, times; errors name the first bad value."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from calshift.errors import InvalidInput
+from calshift.io.columns import quote
 from calshift.io.times import parse_times
 
 
@@ -15,7 +16,7 @@ def decode_numbers(column: Any, name: str, file: str, start: int) -> np.ndarray:
     if not isinstance(column, np.ndarray):
         column = _numbers_from_arrow(column, name, file, start)
     if column.dtype.kind not in "fiub":
-        msg = f"{file}: column {name!r} must hold numbers; it holds {_kind(column)}"
+        msg = f"{file}: column {name!r} must contain numbers; it contains {_kind(column)}"
         raise InvalidInput(msg)
     return np.asarray(column)
 
@@ -23,9 +24,9 @@ def decode_numbers(column: Any, name: str, file: str, start: int) -> np.ndarray:
 def _numbers_from_arrow(column: Any, name: str, file: str, start: int) -> np.ndarray:
     import pyarrow.types as kinds
 
-    _check_whole(column, name, file, start)
+    _check_complete(column, name, file, start)
     if kinds.is_list(column.type) or kinds.is_large_list(column.type):
-        return _rectangle(column, name, file, start)
+        return _equal_lists(column, name, file, start)
     if kinds.is_fixed_size_list(column.type):
         return _reshaped(column, column.type.list_size, name, file, start)
     if kinds.is_decimal(column.type):
@@ -33,7 +34,7 @@ def _numbers_from_arrow(column: Any, name: str, file: str, start: int) -> np.nda
     if not (kinds.is_floating(column.type) or kinds.is_integer(column.type)):
         shown = next((value.as_py() for value in column[:1]), None)
         msg = (
-            f"{file}: column {name!r} must hold numbers; it holds {column.type}, "
+            f"{file}: column {name!r} must contain numbers; it contains {column.type}, "
             f"as in row {start}: {shown!r}"
         )
         raise InvalidInput(msg)
@@ -41,7 +42,7 @@ def _numbers_from_arrow(column: Any, name: str, file: str, start: int) -> np.nda
 
 
 def _as_numpy(column: Any) -> np.ndarray:
-    """An arrow column; `to_numpy` would import pandas, and lose a Ctrl-C on the way."""
+    """An arrow column; `to_numpy` would import pandas, and an interrupt may get lost in that."""
     import pyarrow.types as kinds
 
     number = kinds.is_floating(column.type) or kinds.is_integer(column.type)
@@ -50,7 +51,7 @@ def _as_numpy(column: Any) -> np.ndarray:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _rectangle(column: Any, name: str, file: str, start: int) -> np.ndarray:
+def _equal_lists(column: Any, name: str, file: str, start: int) -> np.ndarray:
     lengths = _as_numpy(column.value_lengths())
     if len(lengths) and (lengths != lengths[0]).any():
         row = int(np.argmax(lengths != lengths[0]))
@@ -66,14 +67,14 @@ def _reshaped(column: Any, width: int, name: str, file: str, start: int) -> np.n
     """(rows, width) of the numbers in lists."""
     inside = column.flatten()
     if _is_nested(inside.type):
-        msg = f"{file}: lists in column {name!r} must hold numbers; they hold {inside.type}"
+        msg = f"{file}: lists in column {name!r} must contain numbers; they contain {inside.type}"
         raise InvalidInput(msg)
-    _check_whole(inside, name, file, start, max(width, 1))
+    _check_complete(inside, name, file, start, max(width, 1))
     return _numbers_from_arrow(inside, name, file, start).reshape(len(column), width)
 
 
 def decode_labels(column: Any, name: str, file: str, start: int) -> np.ndarray:
-    """Labels as they were written: numbers or texts."""
+    """Labels as written: numbers or texts."""
     if isinstance(column, np.ndarray):
         if column.ndim != 1 or column.dtype.kind not in "fiubU":
             msg = (
@@ -82,14 +83,14 @@ def decode_labels(column: Any, name: str, file: str, start: int) -> np.ndarray:
             )
             raise InvalidInput(msg)
         return np.asarray(column)
-    names, index = _coded(column, name, file, start)
+    names, index = _encode_arrow(column, name, file, start)
     return np.asarray(np.array(names, dtype=str)[index])
 
 
-def different_labels(column: Any, name: str, file: str, start: int) -> tuple[list[str], np.ndarray]:
+def distinct_labels(column: Any, name: str, file: str, start: int) -> tuple[list[str], np.ndarray]:
     """Labels as texts, each once (some perhaps unused), and which of them each row has."""
     if not isinstance(column, np.ndarray):
-        return _coded(column, name, file, start)
+        return _encode_arrow(column, name, file, start)
     column = decode_labels(column, name, file, start)
     if column.dtype.kind in "iu" and len(column):
         low, high = int(column.min()), int(column.max())
@@ -99,9 +100,9 @@ def different_labels(column: Any, name: str, file: str, start: int) -> tuple[lis
     return [str(kind) for kind in kinds.tolist()], index
 
 
-def _coded(column: Any, name: str, file: str, start: int) -> tuple[list[str], np.ndarray]:
-    """Labels of an arrow column."""
-    _check_whole(column, name, file, start)
+def _encode_arrow(column: Any, name: str, file: str, start: int) -> tuple[list[str], np.ndarray]:
+    """`distinct_labels` of an arrow column."""
+    _check_complete(column, name, file, start)
     if _is_nested(column.type):
         msg = (
             f"{file}: labels in {name!r} must be one number or name a row; they are {column.type}: "
@@ -122,13 +123,13 @@ def _is_nested(kind: Any) -> bool:
 def decode_times(column: Any, name: str, file: str, start: int) -> np.ndarray:
     """Times in microseconds, in UTC where a zone is given; numbers are seconds since 1970."""
     if not isinstance(column, np.ndarray):
-        _check_whole(column, name, file, start)
+        _check_complete(column, name, file, start)
         column = np.asarray(column.to_numpy(zero_copy_only=False))
     return parse_times(column, f"{file}: column {name!r}", start)
 
 
-def _check_whole(column: Any, name: str, file: str, start: int, width: int = 1) -> None:
-    """No value is missing; a row has so many of them."""
+def _check_complete(column: Any, name: str, file: str, start: int, width: int = 1) -> None:
+    """Check that no value is missing; a row has ``width`` values."""
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) // width
         place = f"row {start + row}" if len(column) else "a row"
@@ -140,12 +141,8 @@ def _kind(column: np.ndarray) -> str:
     return f"text ({str(column.flat[0])!r})" if column.dtype.kind in "US" else str(column.dtype)
 
 
-def encode_label_column(
-    y: np.ndarray | None, classes: tuple[str, ...] | None, where: str
-) -> np.ndarray | None:
+def encode_label_column(y: np.ndarray, classes: tuple[str, ...] | None, where: str) -> np.ndarray:
     """Labels by the names of the classes if all of them are such names, else as whole numbers."""
-    if y is None:
-        return None
     kinds, index = np.unique(y, return_inverse=True)
     texts = [str(kind) for kind in kinds.tolist()]
     if classes is not None and set(texts) <= set(classes):
@@ -165,9 +162,8 @@ def encode_label_column(
             strange = [text for text in texts if text not in classes]
             unknown = next((text for text in strange if _whole(text) is None), strange[0])
             msg = (
-                f"{where}: label {unknown!r} is none of the classes "
-                f"{', '.join(map(repr, classes[:8]))}{', ...' if len(classes) > 8 else ''}: "
-                "correct it, or drop its rows"
+                f"{where}: label {unknown!r} is not one of the classes "
+                f"{quote(classes)}: correct it, or drop its rows"
             )
         raise InvalidInput(msg)
     return np.array(whole)[index]

@@ -1,4 +1,4 @@
-"""Files as batches of checked predictions, the same ones each time they are read."""
+"""Files as batches of validated predictions, the same ones each time they are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from calshift.io.prediction_file import RawBatch, binary_class_names, errors_nam
 
 CELLS = 2**22  # probabilities in a batch
 LEAST_ROWS, MOST_ROWS = 2**10, 2**19
-IN_PYTHON = {
+PYTHON_NAMES = {
     "--columns": "columns=", "--label": "label=", "pass --logits": "pass logits=True",
 }  # fmt: skip
 
@@ -31,7 +31,7 @@ def rows_for(K: int) -> int:
 
 
 class FileReader:
-    """Rows of files; ``classes`` names them where the files do not, or puts them in order."""
+    """Rows of files; ``classes`` names the classes where files do not, or their order."""
 
     def __init__(
         self,
@@ -47,18 +47,18 @@ class FileReader:
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
-        """The classes' names, where files or the user tell them."""
+        """Names of the classes, from the user or from the files."""
         return binary_class_names(self.given or self.parts.classes, self.parts.files[0].one_column)
 
     @property
     def fingerprint(self) -> str:
-        """By which the same files, read in the same batches, are recognised."""
+        """Identifies the same files, read in the same batches, in another run."""
         return f"{self.parts.fingerprint} {self.rows} {self.given}"
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Of a row: (K,), or () of a score."""
-        with in_python():
+        """Shape of a row: (K,), or () of a score."""
+        with python_option_names():
             for file in self.parts.files:
                 for batch in file.form.batches(file.columns.probabilities, [], 1):
                     return file.probabilities_of(batch, 0).shape[1:]
@@ -67,7 +67,7 @@ class FileReader:
 
     @property
     def rows(self) -> int:
-        """Of a batch."""
+        """Rows of a batch."""
         return self.batch_rows or rows_for(self.n_classes)
 
     @property
@@ -76,21 +76,21 @@ class FileReader:
         return self.shape[0] if self.shape else 2
 
     def check_names(self) -> None:
-        """There is a name for every class, and no two are the same."""
+        """Check that every class has a name, and no two the same."""
         with errors_name_file(self.parts.files[0].path):
             validate_classes(self.classes, self.n_classes)
 
     @cached_property
     def codes(self) -> LabelCodes | None:
-        """How labels are read, from all that there are."""
+        """How labels are read, from all that occur."""
         if self.parts.columns.label is None:
             return None
         classes = None if self.classes is None else tuple(map(str, self.classes))
         return label_encoder(self.parts.files, classes, self.n_classes)
 
     def batches(self, skip: int) -> Iterator[Predictions]:
-        """Checked batches, without the first ``skip``; whole files are skipped unread."""
-        with in_python():
+        """Validated batches, without the first ``skip``; whole files are skipped unread."""
+        with python_option_names():
             self.check_names()
             for number, file in enumerate(self.parts.files):
                 self.parts.check_unchanged(number)
@@ -102,10 +102,10 @@ class FileReader:
                 skip -= first
                 for rows in file.batches(self.rows, first * self.rows, self.codes or decode_labels):
                     if not skip:
-                        yield self._checked(rows, number)
+                        yield self._validate(rows, number)
                     skip = max(skip - 1, 0)
 
-    def _checked(self, rows: RawBatch, number: int) -> Predictions:
+    def _validate(self, rows: RawBatch, number: int) -> Predictions:
         file, shape = self.parts.files[number], rows.p.shape[1:]
         path = str(file.path)
         if shape != self.shape:
@@ -115,12 +115,12 @@ class FileReader:
             raise InvalidInput(msg)
         with errors_name_file(path, file.columns):
             read = named_predictions(rows.p, rows.y, None, path, path, rows.start)
-        return Predictions.trusted(read.p, read.y, self.classes)
+        return Predictions.from_validated(read.p, read.y, self.classes)
 
 
-def in_one_order(before: FileReader, after: FileReader) -> tuple[FileReader, FileReader]:
-    """Both with the classes in the order of the first, matched by name; names serve both."""
-    with in_python():
+def match_readers(before: FileReader, after: FileReader) -> tuple[FileReader, FileReader]:
+    """Both with the classes in the order of the first; names of either are used for both."""
+    with python_option_names():
         parts = match_classes(before.parts, after.parts)
         if parts is not after.parts or (after.given is None and before.given is not None):
             after = FileReader(parts, before.given, after.batch_rows)
@@ -130,12 +130,12 @@ def in_one_order(before: FileReader, after: FileReader) -> tuple[FileReader, Fil
 
 
 @contextmanager
-def in_python() -> Iterator[None]:
-    """Complaints that speak of options of the command line, in the words of Python."""
+def python_option_names() -> Iterator[None]:
+    """Errors name arguments of Python where they named options of the command line."""
     try:
         yield
     except InvalidInput as problem:
         message = str(problem)
-        for typed, passed in IN_PYTHON.items():
+        for typed, passed in PYTHON_NAMES.items():
             message = message.replace(typed, passed)
         raise type(problem)(message) from problem

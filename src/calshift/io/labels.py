@@ -1,4 +1,4 @@
-"""Labels of files as the numbers of their classes, the same in every batch."""
+"""Labels of files as numbers of their classes, the same in every batch."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from calshift._core.validate import validate_labels
 from calshift.errors import InvalidInput
-from calshift.io.decode import different_labels, encode_label_column
+from calshift.io.decode import distinct_labels, encode_label_column
 from calshift.io.prediction_file import PredictionFile
 
 ROWS = 2**19  # of the column of labels at a time
-MOST_LABELS = 1_000_000  # different ones; a column with more holds something else
+MOST_LABELS = 1_000_000  # different ones; a column with more does not contain labels
 
-UNKNOWN = np.iinfo(np.intp).min  # the code of a label that was not there; others are checked
+UNKNOWN = np.iinfo(np.intp).min  # the code of a label that was not there before
 
 Place = tuple[str, int]  # file and row
 
@@ -27,8 +27,8 @@ class LabelCodes:
         self.codes = codes
 
     def __call__(self, column: Any, name: str, file: str, start: int) -> np.ndarray:
-        """(rows,) codes; a label that was not there when they were made is an error."""
-        texts, index = different_labels(column, name, file, start)
+        """(rows,) codes; a label that did not occur when they were made is an error."""
+        texts, index = distinct_labels(column, name, file, start)
         codes = np.array([self.codes.get(text, UNKNOWN) for text in texts], dtype=np.intp)[index]
         if len(codes) and codes.min() == UNKNOWN:
             row = int(np.argmin(codes))
@@ -41,14 +41,12 @@ class LabelCodes:
 def label_encoder(
     files: Sequence[PredictionFile], classes: tuple[str, ...] | None, K: int
 ) -> LabelCodes:
-    """From all labels there are: a pass over that column alone."""
+    """Codes of all labels that occur: a pass over that column alone."""
     places = _places(files)
     texts = list(places)
     label = files[0].columns.label
     where = {text: f"{places[text][0]}, column {label!r}" for text in texts}
-    if not texts:
-        return LabelCodes({})
-    coded = _coded(texts, classes, where)
+    coded = _encode(texts, classes, where) if texts else np.zeros(0)
     codes = [
         validate_labels(coded[k : k + 1], 1, K, classes, where[text], places[text][1])[0]
         for k, text in enumerate(texts)
@@ -56,38 +54,30 @@ def label_encoder(
     return LabelCodes(dict(zip(texts, map(int, codes), strict=True)))
 
 
-def _coded(texts: list[str], classes: tuple[str, ...] | None, where: dict[str, str]) -> np.ndarray:
-    """By names if all are names, else as whole numbers; a complaint is about one file."""
+def _encode(texts: list[str], classes: tuple[str, ...] | None, where: dict[str, str]) -> np.ndarray:
+    """By names if all are names, else as whole numbers; errors name the file of the label."""
     try:
-        found = encode_label_column(np.array(texts), classes, where[texts[0]])
+        return encode_label_column(np.array(texts), classes, where[texts[0]])
     except InvalidInput:
         for text in texts:
             encode_label_column(np.array([text]), classes, where[text])
         raise
-    assert found is not None
-    return found
 
 
 def _places(files: Sequence[PredictionFile]) -> dict[str, Place]:
-    """Every label as it is written, and where it comes first."""
+    """Every label as written, and where it occurs first."""
     found: dict[str, Place] = {}
     for file in files:
         label, path, start = str(file.columns.label), str(file.path), 0
         for batch in file.form.batches([], [label], ROWS):
-            texts, index = different_labels(batch[label], label, path, start)
+            texts, index = distinct_labels(batch[label], label, path, start)
             used = np.bincount(index, minlength=len(texts)) > 0
             for k in np.flatnonzero(used).tolist():
                 if texts[k] not in found:
                     found[texts[k]] = (path, start + int(np.argmax(index == k)))
-            _check_few(found, path, label)
+            if len(found) > MOST_LABELS:
+                where = f"{path}, column {label!r}"
+                msg = f"{where} has more than {MOST_LABELS:,} different values: are they labels?"
+                raise InvalidInput(msg)
             start += len(index)
     return found
-
-
-def _check_few(found: dict[str, Place], path: str, label: str) -> None:
-    if len(found) > MOST_LABELS:
-        msg = (
-            f"{path}, column {label!r} holds more than {MOST_LABELS:,} different labels: "
-            "does it hold labels?"
-        )
-        raise InvalidInput(msg)

@@ -1,4 +1,4 @@
-"""Moments in time, however they are written, as UTC in microseconds."""
+"""Times in any notation, as UTC in microseconds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def parse_times(values: np.ndarray, name: str, start: int = 0) -> np.ndarray:
     elif values.dtype.kind in "OUT":
         found = _from_texts(values.tolist(), name)
     else:
-        raise InvalidInput(_wrong(name, values.flat[0]))
+        raise InvalidInput(_message(name, values.flat[0]))
     if np.isnat(found).any():
         row = start + int(np.argmax(np.isnat(found)))
         msg = f"{name} must be known for every row; row {row} has none"
@@ -39,15 +39,15 @@ def _from_seconds(values: np.ndarray, name: str, start: int) -> np.ndarray:
     wrong = ~(np.abs(seconds) < LATEST)  # a NaN is wrong too
     if wrong.any():
         row = int(np.argmax(wrong))
-        hint = _scale(abs(float(seconds[row])))
+        hint = _unit_hint(abs(float(seconds[row])))
         what = f"row {start + row} is {seconds[row]:.6g}{hint}"
         msg = f"{name}: numbers must be seconds since 1970; {what}"
         raise InvalidInput(msg)
     return np.asarray((seconds * 1e6).round().astype("int64").view(MICROSECONDS))
 
 
-def _scale(value: float) -> str:
-    """What numbers that are no seconds may be."""
+def _unit_hint(value: float) -> str:
+    """A hint at the unit of numbers that are not seconds."""
     for least, unit, factor in ((1e17, "nano", "1e9"), (1e14, "micro", "1e6"), (0, "milli", "1e3")):
         if least <= value < np.inf:
             return f": divide {unit}seconds by {factor}"
@@ -57,20 +57,20 @@ def _scale(value: float) -> str:
 def _from_texts(texts: list[Any], name: str) -> np.ndarray:
     found = np.empty(len(texts), MICROSECONDS)
     for row, text in enumerate(texts):
-        moment = _moment(text)
-        if moment is None:
-            raise InvalidInput(_wrong(name, text))
-        found[row] = moment
+        time = _parse_one(text)
+        if time is None:
+            raise InvalidInput(_message(name, text))
+        found[row] = time
     return found
 
 
-def _moment(value: Any) -> np.datetime64 | None:
-    """One datetime, date or text; None if it is none."""
+def _parse_one(value: Any) -> np.datetime64 | None:
+    """The time of one datetime, date or text; None if it is not a time."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value.strip())
         except ValueError:
-            return _digits(value)
+            return _parse_seconds(value)
     if isinstance(value, datetime):
         if value.tzinfo is not None:
             value = value.astimezone(UTC).replace(tzinfo=None)
@@ -80,7 +80,7 @@ def _moment(value: Any) -> np.datetime64 | None:
     return np.datetime64(value, "us") if isinstance(value, date) else None
 
 
-def _digits(text: str) -> np.datetime64 | None:
+def _parse_seconds(text: str) -> np.datetime64 | None:
     """Seconds since 1970, written as text."""
     try:
         seconds = float(text)
@@ -91,7 +91,7 @@ def _digits(text: str) -> np.datetime64 | None:
     return np.datetime64(round(seconds * 1e6), "us")
 
 
-def _wrong(name: str, value: Any) -> str:
+def _message(name: str, value: Any) -> str:
     return (
         f"{name} must be datetimes, ISO texts such as 2026-01-31T12:00:00, or seconds since 1970; "
         f"one is {value!r}"

@@ -95,7 +95,9 @@ class Recalibrator:
         mended = self._transform(rows / rows.sum(axis=1, keepdims=True))
         mended = mended[:, 1] if given.p.ndim == 1 else mended
         mended = mended.astype(given.p.dtype, copy=False)
-        return given.mended(mended) if isinstance(p, Predictions) else mended
+        if not isinstance(p, Predictions):
+            return mended
+        return given.with_probabilities(mended, keep_classes=True)
 
     def fit_transform(
         self,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calshift._core.addable import Sums
+from calshift._core.addable import Tally
 from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
@@ -63,22 +63,20 @@ class ShiftedScaling(Frozen):
         scaling = replace(self.scaling, parameters=parameters[:d])
         return replace(self, scaling=scaling, shift=parameters[d:])
 
-    def source(self, batch: Predictions) -> Sums:
+    def source(self, batch: Predictions) -> Tally:
         """Kernel over source rows of scores: log-likelihood, gradient, information."""
-        d, N = len(self.scaling.parameters), len(self.parameters)
-        labels, gradient, information = self.scaling.likelihood(batch)
-        whole = np.zeros(N)
-        whole[:d] = gradient
-        inner = slice(0, d)
-        value, gradient, rest = self._membership(batch, 0.0)
-        rest[inner, inner] += information
-        return Sums((labels + value, whole + gradient, rest))
+        d = len(self.scaling.parameters)
+        labels, sums = self.scaling.likelihood(batch), self._membership(batch, 0.0)
+        sums["value"] += labels["value"]
+        sums["gradient"][:d] += labels["gradient"]
+        sums["information"][:d, :d] += labels["information"]
+        return sums
 
-    def target(self, batch: Predictions) -> Sums:
+    def target(self, batch: Predictions) -> Tally:
         """Kernel over target rows of scores."""
         return self._membership(batch, 1.0)
 
-    def _membership(self, batch: Predictions, inside: float) -> Sums:
+    def _membership(self, batch: Predictions, inside: float) -> Tally:
         """Of the row's sample: the odds of the target are odds . sum_y p_y exp(s_y).
 
         The information is the expected one, sum m (1 - m) x x', x the gradient of the log-odds.
@@ -97,7 +95,7 @@ class ShiftedScaling(Frozen):
         x = np.hstack([by_slope, by_bias, posterior])
         gradient = (f * (inside - share)) @ x
         x *= np.sqrt(f * share * (1 - share))[:, None]
-        return Sums((value, gradient, x.T @ x))
+        return Tally(value=value, gradient=gradient, information=x.T @ x)
 
 
 def _normalised(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -135,9 +133,8 @@ def fit_jointly(
     def likelihood(parameters: np.ndarray) -> Parts:
         there = model.at(parameters)
         with np.errstate(over="ignore", invalid="ignore"):  # far steps, which are taken back
-            found = scored[0].total(there.source) + scored[1].total(there.target)
-        value, gradient, information = found
-        return value, gradient, information
+            sums = scored[0].total(there.source) + scored[1].total(there.target)
+        return sums["value"], sums["gradient"], sums["information"]
 
     found = penalised_maximum(likelihood, joint_prior(kind, class_counts), sum(sizes))
     return model.at(found.parameters), found

@@ -173,4 +173,8 @@ def _cross_fitted(
             p[rows] = other.transform(sample.take(rows)).p
         if progress is not None:
             progress(part + 1, count)
-    return samples[0].mended(mended[0]), samples[1].mended(mended[1])
+    source, target = samples
+    return (
+        source.with_probabilities(mended[0], keep_classes=True),
+        target.with_probabilities(mended[1], keep_classes=True),
+    )

@@ -73,7 +73,7 @@ def weighted(source: Predictions, weights: ClassWeights | None) -> Predictions:
         msg = "weights must leave at least one source row a weight above 0"
         raise InvalidInput(msg)
     square = float(w @ (w / np.maximum(source.frequency, 1e-300)))
-    return source.counted(w * (w.sum() / square))
+    return source.with_frequency(w * (w.sum() / square))
 
 
 def for_target(source: Predictions, target: Predictions | None, weights: Any) -> Predictions:

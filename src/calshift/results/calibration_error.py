@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calshift._core.convert import plain
-from calshift._core.frozen import Frozen, same_values
+from calshift._core.frozen import Frozen
 from calshift._core.validate import validate_level
 from calshift.errors import InvalidInput
 from calshift.results._table import error_table
@@ -71,17 +71,6 @@ class CalibrationErrorResult(Frozen):
 
     def __deepcopy__(self, memo: object) -> CalibrationErrorResult:
         return self
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CalibrationErrorResult):
-            return NotImplemented
-        one, two = (
-            {name: value for name, value in state.items() if name not in ("_source", "_curves")}
-            for state in (self.__getstate__(), other.__getstate__())
-        )
-        return same_values(one, two)
-
-    __hash__ = None
 
     @property
     def has_interval(self) -> bool:

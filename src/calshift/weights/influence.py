@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from calshift._core.addable import Sums
+from calshift._core.addable import Tally
 from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
@@ -173,15 +173,16 @@ def covariances(
     """
     base, w, influence = solution.base, solution.weights, solution.influence
 
-    def kernel(batch: Predictions) -> Sums:  # it travels, and the solution's engine cannot
+    def kernel(batch: Predictions) -> Tally:  # it travels, and the solution's engine cannot
         phi = influence.source(batch)
         psi = base * phi + w * influence.base(batch)
         root = np.sqrt(batch.squared_frequency)[:, None]
         psi *= root
         phi *= root
-        return Sums((psi.T @ psi, np.einsum("ic,ic->c", phi, phi)))
+        return Tally(prior=psi.T @ psi, values=np.einsum("ic,ic->c", phi, phi))
 
-    (prior, values), (n, m) = (solution.source or source).total(kernel), sizes
+    prior, values = (solution.source or source).total(kernel).values()
+    n, m = sizes
     prior = prior / n**2 + solution.target_covariance * np.outer(base, base) / m
     values = values / n**2 + np.diag(solution.target_covariance) / m
     q = base * w

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift._core.addable import Sums
+from calshift._core.addable import Tally
 from calshift._core.frozen import Frozen
 from calshift._core.linalg import constrained_inverse
 from calshift._core.predictions import Predictions
@@ -236,14 +236,15 @@ def _target_response(target: Engine, calibrate: Scaling, mixture: MixtureFit) ->
     """(S, d) mean_j of dz_j / d eta."""
     v = mixture.ratio
 
-    def kernel(batch: Predictions) -> Sums:
+    def kernel(batch: Predictions) -> Tally:
         scores = calibrate.scores(batch)
         z = calibrate.calibrated(scores)
         z *= (1 / (z @ v))[:, None]
         fz = z if batch.sample_weight is None else batch.frequency[:, None] * z
-        return Sums((batch.size, calibrate.slope_response(fz, z * v, scores)))
+        by_slope = calibrate.slope_response(fz, z * v, scores)
+        return Tally(size=batch.size, by_slope=by_slope)
 
-    size, by_slope = target.total(kernel)
+    size, by_slope = target.total(kernel).values()
     if not KINDS[calibrate.kind][1]:
         return np.asarray(by_slope / size)
     return np.hstack([by_slope / size, np.diag(mixture.mean) - mixture.square * v])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift._core.addable import Sums
+from calshift._core.addable import Tally
 from calshift._core.linalg import nonnegative_least_squares
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
@@ -95,8 +95,8 @@ class Point:
     @staticmethod
     def at(engine: Engine, v: np.ndarray, pseudo: np.ndarray) -> Point:
         """One pass."""
-        rows, fit, total, square = engine.total(Derivatives(v))
-        return Point(v, rows, fit, total, square, rows + pseudo.sum())
+        sums = engine.total(Derivatives(v))
+        return Point(v, **sums, size=sums["rows"] + pseudo.sum())
 
     def mean(self, pseudo: np.ndarray) -> np.ndarray:
         """zbar, with the rows that stand for a prior."""
@@ -128,19 +128,20 @@ class Derivatives:
 
     v: np.ndarray
 
-    def __call__(self, batch: Predictions) -> Sums:
+    def __call__(self, batch: Predictions) -> Tally:
         mixed = batch.p @ self.v
         z = batch.p * (1 / np.maximum(mixed, LEAST_MIXED))[:, None]
         f = batch.frequency
         weighed = z if batch.sample_weight is None else z * f[:, None]
-        return Sums((batch.size, float(f @ _log(mixed)), f @ z, z.T @ weighed))
+        fit = float(f @ _log(mixed))
+        return Tally(rows=batch.size, fit=fit, total=f @ z, square=z.T @ weighed)
 
 
 def _after_em(engine: Engine, prior: np.ndarray, pseudo: np.ndarray, steps: int) -> np.ndarray:
     """v after so many steps of EM from no shift."""
     v = np.ones(len(prior))
     for _ in range(steps):
-        rows, total = engine.total(_gradient(v))
+        rows, total = engine.total(_gradient(v)).values()
         v = v * (total + _over(pseudo, v)) / ((rows + pseudo.sum()) * prior)
         v = v / (prior @ v)
     return v
@@ -169,7 +170,8 @@ def _evidence(engine: Engine, mixture: MixtureFit, prior: np.ndarray, strength: 
     from scipy.special import gammaln
 
     v, alpha = mixture.ratio, strength * prior
-    rows, fit = engine.total(lambda batch: Sums((batch.size, _fit(batch, v))))
+    sums = engine.total(lambda batch: Tally(rows=batch.size, fit=_fit(batch, v)))
+    rows, fit = sums["rows"], sums["fit"]
     q = v * prior
     H = np.diag(alpha) + rows * np.outer(v, v) * mixture.square - (rows + strength) * np.outer(q, q)
     volume = np.linalg.slogdet(H + rows / len(q) ** 2)[1]
@@ -184,11 +186,11 @@ def _over(pseudo: np.ndarray, v: np.ndarray) -> np.ndarray:
     return np.asarray(np.divide(pseudo, v, out=np.zeros(len(v)), where=pseudo > 0))
 
 
-def _gradient(v: np.ndarray) -> Callable[[Predictions], Sums]:
+def _gradient(v: np.ndarray) -> Callable[[Predictions], Tally]:
     """Kernel: rows, and the sum of z = p / (p . v)."""
 
-    def kernel(batch: Predictions) -> Sums:
-        return Sums((batch.size, (batch.frequency / (batch.p @ v)) @ batch.p))
+    def kernel(batch: Predictions) -> Tally:
+        return Tally(rows=batch.size, total=(batch.frequency / (batch.p @ v)) @ batch.p)
 
     return kernel
 

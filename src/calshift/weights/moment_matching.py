@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift._core.addable import Sums
+from calshift._core.addable import Tally
 from calshift._core.frozen import Frozen
 from calshift._core.linalg import RELATIVE_ZERO, constrained_inverse, nonnegative_least_squares
 from calshift._core.predictions import Predictions
@@ -47,7 +47,7 @@ def linear_moments(
     seen = class_counts > 0
     prior = class_counts[seen] / class_counts.sum()
 
-    def by_label(batch: Predictions) -> Sums:
+    def by_label(batch: Predictions) -> Tally:
         a = features(batch)
         square = batch.frequency @ a**2
         a = a * batch.frequency[:, None]
@@ -56,14 +56,14 @@ def linear_moments(
         there, start = np.unique(code[order], return_index=True)
         sums = np.zeros((a.shape[1], len(prior)))
         sums[:, there] = np.add.reduceat(a[order], start, axis=0).T
-        return Sums((sums, square))
+        return Tally(confusion=sums, square=square)
 
-    def overall(batch: Predictions) -> Sums:
+    def overall(batch: Predictions) -> Tally:
         a, f = features(batch), batch.frequency
-        return Sums((f.sum(), f @ a, f @ a**2))
+        return Tally(size=f.sum(), mean=f @ a, square=f @ a**2)
 
-    n, (confusion, source_square) = class_counts.sum(), source.total(by_label)
-    m, mean, square = target.total(overall)
+    n, (confusion, source_square) = class_counts.sum(), source.total(by_label).values()
+    m, mean, square = target.total(overall).values()
     size = np.sqrt(source_square / n + square / m)
     return Moments(confusion / n, mean / m, size, prior)
 
@@ -71,11 +71,11 @@ def linear_moments(
 def scatter_matrix(features: Features, target: Engine, mean: np.ndarray) -> np.ndarray:
     """(L, L) covariance of the features of the target."""
 
-    def kernel(batch: Predictions) -> Sums:
+    def kernel(batch: Predictions) -> Tally:
         a = (features(batch) - mean) * np.sqrt(batch.frequency)[:, None]
-        return Sums((batch.size, a.T @ a))
+        return Tally(size=batch.size, square=a.T @ a)
 
-    m, square = target.total(kernel)
+    m, square = target.total(kernel).values()
     return np.asarray(square / m)
 
 

@@ -34,7 +34,7 @@ def apply(recalibrator: str, target: str, **options: Any) -> int:
     loaded = _loaded(Path(recalibrator))
     names = None if loaded.classes_ is None else tuple(map(str, loaded.classes_))
     sample, file = read_target(target, column_spec({"label": None, **options}), names)
-    put_bytes(options["output"], file.rewritten(loaded.transform(sample).p))
+    put_bytes(options["output"], file.rewrite(loaded.transform(sample).p))
     say(f"{len(sample):,} rows mended by {loaded!r}", options["output"] == "-")
     return 0
 

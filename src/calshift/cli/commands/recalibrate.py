@@ -88,7 +88,7 @@ def recalibrate(source: str, target: str, **options: Any) -> int:
     report = recalibration_dict(
         found, gate, inputs=inputs(source, target), command=command_line(), seed=options["seed"]
     )
-    put_bytes(options["output"], pair.file.rewritten(found.probabilities))
+    put_bytes(options["output"], pair.file.rewrite(found.probabilities))
     if options["save"] is not None:
         put(options["save"], as_json(found.recalibrator.to_dict()))
     if options["json"] is not None:

@@ -1,4 +1,4 @@
-"""What Spark complains of, in one line."""
+"""Errors of Spark, shortened to one line."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from contextlib import contextmanager
 from calshift.errors import InvalidInput
 
 LONGEST = 300
-HEADER = "An error occurred while calling"  # a method of Java, which tells nothing
-REASON = r"\[[A-Z][A-Z0-9_.]+\] .*"  # as Spark numbers its errors; it names the file
+HEADER = "An error occurred while calling"  # a method of Java, of no use to the reader
+REASON = r"\[[A-Z][A-Z0-9_.]+\] .*"  # Spark's error class, and a text that names the file
 LACKING = r"ModuleNotFoundError: No module named '([\w.]+)'"
 RAISED = r"^([\w.]+(?:Error|Exception|Input)): (.*)$"
 OFTEN = r"failed \d+ times, most recent failure: .*?: (?:[\w.$]+: )?(.*)"
 
 
 @contextmanager
-def plainly(table: str) -> Iterator[None]:
-    """What Spark complains of, in one line without its stack traces."""
+def short_errors(table: str) -> Iterator[None]:
+    """Raise errors of Spark as one line that names the table, without stack traces."""
     try:
         yield
     except Exception as problem:
         if not type(problem).__module__.startswith(("pyspark", "py4j")):
             raise
-        raise _in_a_line(str(problem), table) from problem
+        raise _shorten(str(problem), table) from problem
 
 
-def _in_a_line(text: str, table: str) -> Exception:
-    """One complaint without Java's and Python's stack traces."""
+def _shorten(text: str, table: str) -> Exception:
+    """An error without the stack traces of Java and Python."""
     if lacking := re.search(LACKING, text):
         return InvalidInput(
             f"{table}: the Python of Spark's executors lacks {lacking[1]}: install calshift[files] "
@@ -45,7 +45,7 @@ def _in_a_line(text: str, table: str) -> Exception:
 
 
 def _first_reason(text: str) -> str:
-    """What Spark gives as the reason, or else the first line that says something."""
+    """The reason that Spark gives, or else the first informative line."""
     if reason := re.search(REASON, text):
         return reason[0]
     lines = (line.strip(" :") for line in text.splitlines())

@@ -1,4 +1,4 @@
-"""What the workers of a cluster do: sums over one partition of a table, packed to travel."""
+"""Sums over the partitions of a Spark table: computed by executors, sent back packed."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ Columns = dict[str, Any]
 
 
 class Reading(Protocol):
-    """How columns become rows. It travels to the workers."""
+    """Converts columns to rows; it is sent to the executors."""
 
     @property
     def table(self) -> str:
-        """Its name, for messages."""
+        """The name of the table, for messages."""
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
-        """Their names, if they have any."""
+        """Names of the classes, if they have any."""
 
     @property
     def fingerprint(self) -> str:
-        """By which the same reading is recognised in another run."""
+        """Identifies the same conversion in another run."""
 
     def __call__(self, columns: Columns, place: str, start: int) -> Predictions:
-        """Checked rows; ``place``, and ``start`` rows before them there, are for messages."""
+        """Validated rows; messages name the ``place``, and count rows from ``start``."""
 
 
 class PartitionSum(NamedTuple):
-    """The sum of a partition; or the problem with its rows, which no second try can mend."""
+    """The sum of a partition, or the error in its rows, which would recur in a second attempt."""
 
     part: int
     rows: int
@@ -48,7 +48,7 @@ class PartitionSum(NamedTuple):
 
 
 class SumPartition:
-    """A kernel's sum over one partition, as a batch of one `Part`."""
+    """A kernel's sum over one partition, as a batch of one `PartitionSum`."""
 
     def __init__(self, kernel: Summand, reading: Reading) -> None:
         self.kernel = kernel
@@ -60,17 +60,17 @@ class SumPartition:
         context = TaskContext.get()
         assert context is not None  # tasks have one
         part = context.partitionId()
-        yield _as_batch(_part(part, partial(self.summed, batches, part)))
+        yield _as_batch(_partition_sum(part, partial(self.sum, batches, part)))
 
-    def summed(self, batches: Iterable[Any], part: int) -> tuple[Any, int, int]:
+    def sum(self, batches: Iterable[Any], part: int) -> tuple[Any, int, int]:
         """Sum, rows and classes."""
         table, total, rows, widths = self.reading.table, 0, 0, set()
         place = f"{table}, partition {part}"
         try:
-            for columns in gathered(batches):
+            for columns in merge_batches(batches):
                 batch = self.reading(columns, place, rows)
                 widths.add(batch.n_classes)
-                classes = one_width(widths, table)
+                classes = common_width(widths, table)
                 total, rows = total + self.kernel(batch), rows + len(batch)
         except InvalidInput as problem:
             msg = str(problem) if table in str(problem) else f"{place}: {problem}"
@@ -79,7 +79,7 @@ class SumPartition:
 
 
 class MergeGroups:
-    """Parts of groups of partitions, so many in each, as batches of one `Part` a group."""
+    """Sums of groups of so many partitions, as batches of one `PartitionSum` a group."""
 
     def __init__(self, size: int, table: str) -> None:
         self.size = size
@@ -90,36 +90,36 @@ class MergeGroups:
         for part in sorted(PartitionSum(**row) for batch in batches for row in batch.to_pylist()):
             groups.setdefault(part.part // self.size, []).append(part)
         for number, parts in groups.items():
-            yield _as_batch(_part(number, partial(added, parts, self.table)))
+            yield _as_batch(_partition_sum(number, partial(merge_sums, parts, self.table)))
 
 
-def added(parts: Iterable[PartitionSum], table: str) -> tuple[Any, int, int]:
-    """Sum, rows and classes of parts, in the order of their numbers; their first problem raised."""
+def merge_sums(parts: Iterable[PartitionSum], table: str) -> tuple[Any, int, int]:
+    """Sum, rows and classes of all parts, in the order of their numbers; raises the first error."""
     total, rows, widths = 0, 0, set()
     for part in sorted(parts, key=lambda part: part.part):
         if part.total is None:
             raise InvalidInput(part.problem)
         if part.rows:
             widths.add(part.classes)
-            classes = one_width(widths, table)
-            total, rows = total + unpacked(part.total), rows + part.rows
+            classes = common_width(widths, table)
+            total, rows = total + unpack(part.total), rows + part.rows
     return total, rows, classes if rows else 0
 
 
-def gathered(batches: Iterable[Any]) -> Iterator[Columns]:
-    """Arrow's batches joined until they are worth a kernel's call; empty ones are left out."""
-    held: list[Any] = []
+def merge_batches(batches: Iterable[Any]) -> Iterator[Columns]:
+    """Arrow's batches joined to BATCH_BYTES for one call of a kernel; empty ones are left out."""
+    waiting: list[Any] = []
     for batch in batches:
         if batch.num_rows:
-            held.append(batch)
-        if sum(one.nbytes for one in held) >= BATCH_BYTES:
-            yield _columns(held)
-            held = []
-    if held:
-        yield _columns(held)
+            waiting.append(batch)
+        if sum(one.nbytes for one in waiting) >= BATCH_BYTES:
+            yield _columns(waiting)
+            waiting = []
+    if waiting:
+        yield _columns(waiting)
 
 
-def one_width(widths: set[int], table: str) -> int:
+def common_width(widths: set[int], table: str) -> int:
     """The number of classes that all rows have."""
     if len(widths) > 1:
         some, others = sorted(widths)[:2]
@@ -131,23 +131,23 @@ def one_width(widths: set[int], table: str) -> int:
     return next(iter(widths))
 
 
-def packed(total: Any) -> bytes:
-    """A sum as bytes; of its numbers many are zero."""
+def pack(total: Any) -> bytes:
+    """A sum as compressed bytes: many of its numbers are zero."""
     return zlib.compress(pickle.dumps(total, protocol=5), 1)
 
 
-def unpacked(content: bytes) -> Any:
-    """The sum again."""
+def unpack(content: bytes) -> Any:
+    """The sum from its bytes."""
     return pickle.loads(zlib.decompress(content))
 
 
-def _part(number: int, work: Callable[[], tuple[Any, int, int]]) -> PartitionSum:
-    """The sum that was worked out, or why it could not be."""
+def _partition_sum(number: int, work: Callable[[], tuple[Any, int, int]]) -> PartitionSum:
+    """The result of the work, or its error."""
     try:
         total, rows, classes = work()
     except InvalidInput as problem:
         return PartitionSum(number, 0, 0, None, str(problem))
-    return PartitionSum(number, rows, classes, packed(total))
+    return PartitionSum(number, rows, classes, pack(total))
 
 
 def _columns(batches: list[Any]) -> Columns:

@@ -1,4 +1,4 @@
-"""Columns of a cluster's table as checked rows, its classes in order, its labels as codes."""
+"""Columns of a Spark table as validated rows: classes in order, labels as codes."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import numpy as np
 from calshift._core.predictions import Predictions, named_predictions
 from calshift._core.validate import validate_classes
 from calshift.errors import InvalidInput
-from calshift.io.columns import ResolvedColumns, listed
+from calshift.io.columns import ResolvedColumns, quote
 from calshift.io.decode import decode_numbers, encode_label_column
-from calshift.io.file_reader import in_python
+from calshift.io.file_reader import python_option_names
 from calshift.io.labels import LabelCodes
-from calshift.io.prediction_file import errors_name_file, from_logits
+from calshift.io.prediction_file import decode_probabilities, errors_name_file
 
 Names = tuple[Any, ...] | None
 
 
 @dataclass(frozen=True)
 class TableRows:
-    """What makes rows of columns; it travels to the workers.
+    """Converts columns to rows; it is sent to the executors.
 
     Attributes
     ----------
-    order : puts the columns' classes into another table's order
-    codes : reads labels; None where these are the classes' numbers
+    order : which columns are the classes, where another table has them in another order
+    codes : reads labels; None where these are the numbers of the classes
     """
 
     table: str
@@ -46,38 +46,31 @@ class TableRows:
 
     @property
     def fingerprint(self) -> str:
-        """By which the same reading is recognised; codes follow from the labels."""
+        """Identifies the same conversion in another run; codes follow from the labels."""
         return repr((self.table, self.columns, self.classes, self.logits, self.order))
 
     def __call__(self, columns: dict[str, Any], place: str, start: int) -> Predictions:
-        """Checked rows; ``place``, and ``start`` rows before them there, are for messages.
+        """Validated rows; messages name the ``place``, and count rows from ``start``.
 
-        Columns come in the order of `read`, by whatever names they travel.
+        Columns are in the order of `read`; their names do not matter.
         """
         label, columns = self.columns.label, dict(zip(self.read, columns.values(), strict=True))
-        with in_python(), errors_name_file(place, self.columns):
-            p = self._probabilities(columns, place, start)
+        with python_option_names(), errors_name_file(place, self.columns):
+            names = self.columns.probabilities
+            p = decode_probabilities(columns, names, place, start, self.logits, self.order)
             y = None
             if label is not None:
                 y = (self.codes or decode_numbers)(columns[label], label, place, start)
             return named_predictions(p, y, None, place, f"{place}, column {label!r}", start)
 
-    def _probabilities(self, columns: dict[str, Any], place: str, start: int) -> np.ndarray:
-        """(n, K), or (n,) of scores."""
-        names = self.columns.probabilities
-        values = [decode_numbers(columns[name], name, place, start) for name in names]
-        p = values[0] if len(values) == 1 else np.stack(values, axis=1)
-        p = from_logits(p, start) if self.logits else p
-        return p if self.order is None else p.take(self.order, axis=1)
-
 
 def in_order(
     known: Names, classes: Sequence[Any] | None, table: str, single: bool
 ) -> tuple[Names, tuple[int, ...] | None]:
-    """The classes' names, and which columns are theirs if these stand in another order.
+    """The names of the classes, and which columns are theirs if these are in another order.
 
-    ``known`` are those that columns tell; ``single`` says that one column has the scores of the
-    second of two classes.
+    ``known`` are the names by the columns; with ``single`` one column has the scores of the second
+    of two classes.
     """
     if classes is None:
         return known, None
@@ -87,7 +80,7 @@ def in_order(
         return wanted, None
     fits = known[1:] == wanted[1:] if single else sorted(known) == sorted(map(str, wanted))
     if not fits:
-        msg = f"{table} must have the classes {listed(wanted)}; it has {listed(known)}"
+        msg = f"{table} must have the classes {quote(wanted)}; it has {quote(known)}"
         raise InvalidInput(msg)
     return wanted, None if single else tuple(known.index(str(name)) for name in wanted)
 
@@ -98,19 +91,18 @@ def may_be_names(classes: Names) -> bool:
 
 
 def spark_label_encoder(texts: list[str], classes: Names, where: str) -> LabelCodes:
-    """The classes of all labels that occur, by what is written."""
+    """The codes of all labels that occur, by their texts."""
     if not texts:
         return LabelCodes({})
     names = None if classes is None else tuple(map(str, classes))
     coded = encode_label_column(np.array(texts), names, where)
-    assert coded is not None
     return LabelCodes(dict(zip(texts, _places(coded, names, where), strict=True)))
 
 
 def _places(coded: np.ndarray, names: tuple[str, ...] | None, where: str) -> list[int]:
     """Places among the classes; numbers are places unless all classes are numbers.
 
-    Whether there is a class at a place is found out where the rows are.
+    Whether there is such a class is checked with the rows.
     """
     whole, found = coded.dtype.kind in "iu", coded.tolist()
     if names is None or (whole and not all(re.fullmatch(r"\d+", name) for name in names)):
@@ -119,7 +111,7 @@ def _places(coded: np.ndarray, names: tuple[str, ...] | None, where: str) -> lis
     unknown = [value for value in found if value not in place]
     if unknown:
         msg = (
-            f"{where}: label {str(unknown[0])!r} is none of the classes {listed(names)}: "
+            f"{where}: label {str(unknown[0])!r} is not one of the classes {quote(names)}: "
             "correct it, or drop its rows"
         )
         raise InvalidInput(msg)

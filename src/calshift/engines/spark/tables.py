@@ -1,4 +1,4 @@
-"""Spark's tables to the engine that sums over them."""
+"""Spark tables opened as engines."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from calshift.engines import Spark
-from calshift.engines.spark.errors import plainly
+from calshift.engines.spark.errors import short_errors
 from calshift.engines.spark.rows import TableRows, in_order, may_be_names, spark_label_encoder
 from calshift.errors import InvalidInput
-from calshift.io.columns import ColumnSpec, find_columns
-from calshift.io.file_reader import in_python
+from calshift.io.columns import ColumnSpec, check_unique, column_spec, find_columns
+from calshift.io.file_reader import python_option_names
 from calshift.io.labels import LabelCodes
 from calshift.io.prediction_file import binary_class_names
 
-MOST_LABELS = 100_000  # different ones; a column with more holds something else
+MOST_LABELS = 100_000  # different ones; a column with more does not contain labels
 WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 
 
@@ -34,7 +34,7 @@ def scan_spark(
 ) -> Spark:
     """A Spark DataFrame of predictions, for the functions that take ``p_source`` or ``p_target``.
 
-    Its rows stay where they are: executors add them up, and the driver sees sums.
+    Its rows stay where they are: executors sum them up, and the driver gets only the sums.
 
     Parameters
     ----------
@@ -55,39 +55,24 @@ def scan_spark(
     if not hasattr(frame, "mapInArrow"):
         msg = f"frame must be a Spark DataFrame; got {type(frame)!r}"
         raise InvalidInput(msg)
-    asked = _asked(columns, label, logits, labelled)
-    with in_python():
-        return _scanned(frame, "frame", asked, classes)
+    spec = column_spec(columns, label, logits, labelled)
+    with python_option_names():
+        return _open_frame(frame, "frame", spec, classes)
 
 
-def open_spark(
-    table: str,
-    *,
-    label: str | None = None,
-    columns: str | Sequence[str] | None = None,
-    logits: bool = False,
-    classes: Sequence[Any] | None = None,
-    labelled: bool | None = None,
-) -> Spark:
-    """The same of a table's name, or of a path of parquet files, for the command line."""
-    session, asked = _session(), _asked(columns, label, logits, labelled)
-    with plainly(table):
+def open_spark(table: str, spec: ColumnSpec, classes: Sequence[Any] | None = None) -> Spark:
+    """`scan_spark` of a table by its name, or of a path of parquet files."""
+    session = _session()
+    with short_errors(table):
         path = "/" in table or os.sep in table or Path(table).exists()
         frame = session.read.parquet(table) if path else session.table(table)
-    return _scanned(frame, table, asked, classes)
-
-
-def _asked(
-    columns: str | Sequence[str] | None, label: str | None, logits: bool, labelled: bool | None
-) -> ColumnSpec:
-    named = columns if columns is None or isinstance(columns, str) else tuple(columns)
-    return ColumnSpec(named, label, None, logits, labelled)
+    return _open_frame(frame, table, spec, classes)
 
 
 def _session() -> Any:
-    """The session that there is, or a new one."""
-    with warnings.catch_warnings(), plainly("no session; is there a Java 17 or later?"):
-        warnings.simplefilter("ignore", FutureWarning)  # about pandas, which nothing here uses
+    """The active session, or a new one."""
+    with warnings.catch_warnings(), short_errors("no session; is there a Java 17 or later?"):
+        warnings.simplefilter("ignore", FutureWarning)  # about pandas, which is not used here
         try:
             from pyspark.sql import SparkSession
         except ImportError:
@@ -101,38 +86,31 @@ def _session() -> Any:
     return session
 
 
-def _scanned(frame: Any, table: str, asked: ColumnSpec, classes: Sequence[Any] | None) -> Spark:
+def _open_frame(frame: Any, table: str, spec: ColumnSpec, classes: Sequence[Any] | None) -> Spark:
     kinds = _kinds(frame, table)
-    lists = [name for name, kind in kinds.items() if _is_list(kind)]
-    columns = find_columns(list(kinds), lists, asked, table)
+    lists = [name for name, kind in kinds.items() if kind.typeName() == "array" or _is_vector(kind)]
+    columns = find_columns(list(kinds), lists, spec, table)
     label, first = columns.label, columns.probabilities[0]
     single = len(columns.probabilities) == 1 and first not in lists
     found, order = in_order(binary_class_names(columns.classes, single), classes, table, single)
-    rows = TableRows(table, columns, found, asked.logits, order)
+    rows = TableRows(table, columns, found, spec.logits, order)
     if label is not None:
         rows = replace(rows, codes=_codes(frame, label, kinds, found, table))
-    # dots and quotes of a name mean something to Spark: columns travel by their numbers
+    # dots and quotes in a name have a meaning in Spark: columns are sent under their numbers
     read = (_column(name, kinds[name]).alias(f"c{k}") for k, name in enumerate(rows.read))
     return Spark(frame.select(*read), rows)
 
 
 def _kinds(frame: Any, table: str) -> dict[str, Any]:
     """The types of the columns."""
-    with plainly(table):
+    with short_errors(table):
         names, fields = list(frame.columns), frame.schema.fields
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        msg = f"{table} has two columns named {twice!r}: rename one"
-        raise InvalidInput(msg)
+    check_unique(names, table)
     return {field.name: field.dataType for field in fields}
 
 
-def _is_list(kind: Any) -> bool:
-    return bool(kind.typeName() == "array" or _is_vector(kind))
-
-
 def _is_vector(kind: Any) -> bool:
-    """As Spark's own classifiers predict."""
+    """Whether it is the type of Spark's own classifiers."""
     return type(kind).__name__ == "VectorUDT"
 
 
@@ -150,15 +128,15 @@ def _column(name: str, kind: Any) -> Any:
 def _codes(
     frame: Any, label: str, kinds: dict[str, Any], classes: tuple[Any, ...] | None, table: str
 ) -> LabelCodes | None:
-    """From the labels that occur; None where they are numbers that cannot be names."""
+    """Codes of the labels that occur; None where they are numbers that cannot be names."""
     if kinds[label].simpleString() in WHOLE_NUMBERS and not may_be_names(classes):
         return None
-    with plainly(table):
+    with short_errors(table):
         rows = frame.select(_column(label, kinds[label])).distinct().limit(MOST_LABELS + 1)
         found = [value for (value,) in rows.collect()]
     where = f"{table}, column {label!r}"
     if len(found) > MOST_LABELS:
-        msg = f"{where} holds more than {MOST_LABELS:,} different values: does it hold labels?"
+        msg = f"{where} has more than {MOST_LABELS:,} different values: are they labels?"
         raise InvalidInput(msg)
     return spark_label_encoder(
         sorted(str(value) for value in found if value is not None), classes, where

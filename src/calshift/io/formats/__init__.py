@@ -1,7 +1,4 @@
-"""Files as batches of named columns, by their ending.
-
-A format knows its columns' names, which of them hold lists, and gives batches of those asked for.
-"""
+"""Files as batches of named columns, by their extension."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any
 
 from calshift.errors import InvalidInput
 from calshift.io.formats.arrow import Ipc, Parquet
-from calshift.io.formats.base import PACKINGS, Format, check_file, readable
+from calshift.io.formats.base import PACKINGS, Format, check_file, read_errors
 from calshift.io.formats.npy import npy, npz
 from calshift.io.formats.text import Csv, JsonLines
 
@@ -21,21 +18,21 @@ FORMATS: dict[str, Any] = {
 
 
 def open_format(path: str | Path, role: str, label: str | None = None) -> Format:
-    """The file behind a path by its ending; ``role`` is "source", "target" or "either"."""
+    """Open a file by its extension; ``role`` is "source", "target" or "either"."""
     path = Path(path)
     check_file(path)
-    ending = file_extension(path)
-    if ending not in FORMATS:
-        msg = f"{path}: its ending must be one of {', '.join(FORMATS)}"
+    extension = file_extension(path)
+    if extension not in FORMATS:
+        msg = f"{path}: its extension must be one of {', '.join(FORMATS)}"
         raise InvalidInput(msg)
-    with readable(path):
-        form: Format = FORMATS[ending](path, role, label)
+    with read_errors(path):
+        form: Format = FORMATS[extension](path, role, label)
     return form
 
 
 def file_extension(path: Path) -> str:
-    """The last ending that is no compression."""
-    endings = [ending.lower() for ending in path.suffixes]
-    while len(endings) > 1 and endings[-1] in PACKINGS:
-        endings.pop()
-    return endings[-1] if endings else ""
+    """The last extension that is not of a compression."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while len(suffixes) > 1 and suffixes[-1] in PACKINGS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""

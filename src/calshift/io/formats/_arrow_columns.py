@@ -1,4 +1,4 @@
-"""Columns of an arrow schema, and columns with other numbers in their place."""
+"""Columns of an arrow schema, and their replacement by other numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calshift.errors import InvalidInput
+from calshift.io.columns import check_unique
 from calshift.io.formats.base import check_rows
 
 
@@ -22,10 +22,7 @@ class ArrowColumns:
         import pyarrow.types as kinds
 
         self.names = tuple(schema.names)
-        if len(set(self.names)) < len(self.names):
-            twice = next(name for name in self.names if self.names.count(name) > 1)
-            msg = f"{self.path} has two columns named {twice!r}: rename one"
-            raise InvalidInput(msg)
+        check_unique(self.names, self.path)
         self.lists = tuple(
             field.name
             for field in schema
@@ -35,7 +32,7 @@ class ArrowColumns:
         )
 
     def rows_of(self, column: str) -> int | None:
-        """Not known before it is read."""
+        """None: not known before the file is read."""
         return None
 
     path: Path
@@ -43,8 +40,8 @@ class ArrowColumns:
     lists: tuple[str, ...]
 
 
-def recut(batches: Iterable[Any], rows: int, first: int = 0) -> Iterator[Any]:
-    """Record batches of exactly so many rows, but for the last; without the first rows."""
+def resize_batches(batches: Iterable[Any], rows: int, first: int = 0) -> Iterator[Any]:
+    """Record batches of exactly so many rows except the last, without the first rows."""
     waiting: list[Any] = []
     wanted = rows
     for batch in batches:
@@ -53,13 +50,13 @@ def recut(batches: Iterable[Any], rows: int, first: int = 0) -> Iterator[Any]:
             waiting.append(batch.slice(0, wanted))
             batch, wanted = batch.slice(wanted), wanted - waiting[-1].num_rows
             if not wanted:
-                yield _joined(waiting)
+                yield _concatenate(waiting)
                 waiting, wanted = [], rows
     if waiting:
-        yield _joined(waiting)
+        yield _concatenate(waiting)
 
 
-def _joined(batches: list[Any]) -> Any:
+def _concatenate(batches: list[Any]) -> Any:
     import pyarrow as pa
 
     if len(batches) == 1:
@@ -67,19 +64,19 @@ def _joined(batches: list[Any]) -> Any:
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
-def replaced(table: Any, numbers: dict[str, np.ndarray], path: Path) -> Any:
-    """A table with other numbers in some columns, of the types that were there."""
+def replace_columns(table: Any, numbers: dict[str, np.ndarray], path: Path) -> Any:
+    """The table with other numbers in some columns, of the types that were there."""
     for name, values in numbers.items():
         check_rows(path, table.num_rows, len(values))
         place = table.schema.get_field_index(name)
         field = table.schema.field(place)
-        made = column_of(values, field.type)
+        made = make_column(values, field.type)
         table = table.set_column(place, field.with_type(made.type), made)
     return table
 
 
-def column_of(values: np.ndarray, kind: Any) -> Any:
-    """Numbers as a column of a type, or of double where the type would spoil them."""
+def make_column(values: np.ndarray, kind: Any) -> Any:
+    """Numbers as a column of a type, or of double where the type is not a float."""
     import pyarrow as pa
     import pyarrow.types as kinds
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from calshift.io.formats._arrow_columns import ArrowColumns, recut, replaced
-from calshift.io.formats.base import BATCH, Batch, readable
+from calshift.io.formats._arrow_columns import ArrowColumns, replace_columns, resize_batches
+from calshift.io.formats.base import BATCH, Batches, Names, read_errors
 
-BUFFER = 2**20  # bytes read of a column at a time; else whole row groups of it are in memory
+BUFFER = 2**20  # bytes read of a column at a time, instead of whole row groups
 
 
 class Parquet(ArrowColumns):
-    """A parquet file; rows are found by its row groups."""
+    """A parquet file; its row groups are the index of its rows."""
 
     def __init__(self, path: Path, role: str, label: str | None) -> None:
         import pyarrow.parquet as parquet
@@ -29,9 +28,7 @@ class Parquet(ArrowColumns):
     def rows_of(self, column: str) -> int:
         return sum(self.groups)
 
-    def batches(
-        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
-    ) -> Iterator[Batch]:
+    def batches(self, numbers: Names, others: Names, rows: int = BATCH, first: int = 0) -> Batches:
         import pyarrow.parquet as parquet
 
         wanted = [*numbers, *others]
@@ -40,17 +37,17 @@ class Parquet(ArrowColumns):
             first, begin = first - self.groups[begin], begin + 1
         groups = list(range(begin, len(self.groups)))
         settings: dict[str, Any] = {"pre_buffer": False, "buffer_size": BUFFER}
-        with readable(self.path), parquet.ParquetFile(self.path, **settings) as file:
+        with read_errors(self.path), parquet.ParquetFile(self.path, **settings) as file:
             read = file.iter_batches(rows, row_groups=groups, columns=wanted)
-            for batch in recut(read, rows, first):
+            for batch in resize_batches(read, rows, first):
                 yield {name: batch.column(name) for name in wanted}
 
-    def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:
+    def rewrite(self, numbers: dict[str, np.ndarray]) -> bytes:
         import pyarrow as pa
         import pyarrow.parquet as parquet
 
-        with readable(self.path):
-            table = replaced(parquet.read_table(self.path), numbers, self.path)
+        with read_errors(self.path):
+            table = replace_columns(parquet.read_table(self.path), numbers, self.path)
         written = pa.BufferOutputStream()
         parquet.write_table(table, written)
         return bytes(written.getvalue())
@@ -61,10 +58,10 @@ class Ipc(ArrowColumns):
 
     def __init__(self, path: Path, role: str, label: str | None) -> None:
         self.path = path
-        with self._opened() as reader:
+        with self._open() as reader:
             self._describe(reader.schema)
 
-    def _opened(self) -> Any:
+    def _open(self) -> Any:
         import pyarrow as pa
 
         try:
@@ -72,22 +69,20 @@ class Ipc(ArrowColumns):
         except pa.ArrowInvalid:
             return pa.ipc.open_stream(pa.OSFile(str(self.path)))
 
-    def batches(
-        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
-    ) -> Iterator[Batch]:
+    def batches(self, numbers: Names, others: Names, rows: int = BATCH, first: int = 0) -> Batches:
         wanted = [*numbers, *others]
-        with readable(self.path), self._opened() as reader:
+        with read_errors(self.path), self._open() as reader:
             count = getattr(reader, "num_record_batches", None)
             parts = iter(reader) if count is None else map(reader.get_batch, range(count))
-            for batch in recut((part.select(wanted) for part in parts), rows, first):
+            for batch in resize_batches((part.select(wanted) for part in parts), rows, first):
                 yield {name: batch.column(name) for name in wanted}
 
-    def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:
+    def rewrite(self, numbers: dict[str, np.ndarray]) -> bytes:
         import pyarrow as pa
 
-        with readable(self.path), self._opened() as reader:
+        with read_errors(self.path), self._open() as reader:
             stream = not hasattr(reader, "num_record_batches")
-            table = replaced(reader.read_all(), numbers, self.path)
+            table = replace_columns(reader.read_all(), numbers, self.path)
         out = pa.BufferOutputStream()
         writer = (pa.ipc.new_stream if stream else pa.ipc.new_file)(out, table.schema)
         with writer:

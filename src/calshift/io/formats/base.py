@@ -1,4 +1,4 @@
-"""What every format of a file shares: what it offers, and complaints in one line."""
+"""The protocol of file formats, and errors of reading in one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from calshift.errors import InvalidInput
 
 BATCH = 65_536  # rows
 PACKINGS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-Batch = dict[str, Any]
+Batches = Iterator[dict[str, Any]]  # of columns, as arrow or numpy arrays by name
+Names = Iterable[str]
 
 
 class Format(Protocol):
@@ -25,23 +26,20 @@ class Format(Protocol):
     renamed: dict[str, str]  # other names that a column has
 
     def rows_of(self, column: str) -> int | None:
-        """How many rows the column has, where the file tells without being read."""
+        """Number of rows of the column, where it is known without reading the file."""
 
-    def batches(
-        self, numbers: Iterable[str], others: Iterable[str], rows: int = BATCH, first: int = 0
-    ) -> Iterator[Batch]:
-        """Columns as arrow arrays or numpy arrays; ``numbers`` are to be read as such.
+    def batches(self, numbers: Names, others: Names, rows: int = BATCH, first: int = 0) -> Batches:
+        """Batches beginning at row ``first``, with the columns ``numbers`` read as numbers.
 
-        A batch has at most so many rows, the same ones every time; ``first`` is the row to begin
-        at.
+        A batch has at most so many rows, the same ones every time.
         """
 
-    def rewritten(self, numbers: dict[str, np.ndarray]) -> bytes:
-        """The whole file again with other numbers in some columns: (n,), or (n, K) for lists."""
+    def rewrite(self, numbers: dict[str, np.ndarray]) -> bytes:
+        """The contents of the file with other numbers in some columns, (n,) or lists (n, K)."""
 
 
 def check_file(path: Path) -> None:
-    """There is a file, and something in it."""
+    """Check that there is a file, and that it is not empty."""
     try:
         size = -1 if path.is_dir() else path.stat().st_size
     except FileNotFoundError:
@@ -57,8 +55,8 @@ def check_file(path: Path) -> None:
 
 
 @contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """What goes wrong while reading, said in one line with the file's name."""
+def read_errors(path: Path) -> Iterator[None]:
+    """Raise errors of reading as one line with the name of the file."""
     try:
         yield
     except InvalidInput:
@@ -67,8 +65,11 @@ def readable(path: Path) -> Iterator[None]:
         msg = f"reading {path} needs pyarrow: pip install 'calshift[files]'"
         raise InvalidInput(msg) from None
     except (OSError, ValueError, KeyError, EOFError, _bad_archive()) as problem:
-        why = shortened(" ".join(str(problem).split()))
-        msg = f"{path} cannot be read ({why}): is it whole, and of the kind its ending says?"
+        why = shorten(" ".join(str(problem).split()))
+        msg = (
+            f"{path} cannot be read ({why}): is the file truncated, or does its extension not "
+            "match its format?"
+        )
         raise InvalidInput(msg) from problem
 
 
@@ -78,13 +79,13 @@ def _bad_archive() -> type[Exception]:
     return BadZipFile
 
 
-def shortened(text: str) -> str:
-    """Of a length that fits into a message."""
+def shorten(text: str) -> str:
+    """The text cut to a length that fits into a message."""
     return text if len(text) <= 160 else text[:157] + "..."
 
 
 def check_rows(path: Path, found: int, wanted: int) -> None:
-    """What is written again must have the rows that were read."""
+    """Check that a file that is rewritten still has the rows that were read."""
     if found != wanted:
         msg = f"{path} has {found} rows now and had {wanted} before: it changed while it was read"
         raise InvalidInput(msg)

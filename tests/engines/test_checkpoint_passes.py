@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from calshift import InvalidInput
-from calshift._core.addable import Sums, Tally
-from calshift.engines.checkpoint import Journal
+from calshift._core.addable import Tally
+from calshift.engines.checkpoint import Checkpoint
 
 TOTAL = Tally(
     rows=7,
     matrix=np.arange(6.0).reshape(2, 3) / 7,
-    parts=Sums((np.float64(0.1), np.zeros(0), 3)),
+    parts=Tally(a=np.float64(0.1), b=np.zeros(0), c=3),
     more=[np.array([1, 2]), "text", True, (0.5, 2)],
 )
 
@@ -32,28 +32,28 @@ def path(tmp_path):
     return tmp_path / "run.npz"
 
 
-def made(journal: Journal, what: str, total) -> None:
+def made(checkpoint: Checkpoint, what: str, total) -> None:
     """One whole pass."""
-    assert journal.begin(what)[0] is False
-    journal.end(total, what)
+    assert checkpoint.begin(what)[0] is False
+    checkpoint.end(total, what)
 
 
 def test_sums_come_back_as_they_were(path):
-    journal = Journal(path, "mark")
-    made(journal, "first", TOTAL)
-    journal.save()
-    finished, skip, total = Journal(path, "mark").begin("first")
+    checkpoint = Checkpoint(path, "mark")
+    made(checkpoint, "first", TOTAL)
+    checkpoint.save()
+    finished, skip, total = Checkpoint(path, "mark").begin("first")
     assert (finished, skip) == (True, 0)
     assert same(total, TOTAL)
 
 
 def test_a_pass_goes_on_after_its_last_batch(path):
-    journal = Journal(path)
-    made(journal, "first", 5)
-    journal.begin("second")
-    journal.note(3, np.array([0.1, 0.2]))
-    journal.save()
-    again = Journal(path)
+    checkpoint = Checkpoint(path)
+    made(checkpoint, "first", 5)
+    checkpoint.begin("second")
+    checkpoint.note(3, np.array([0.1, 0.2]))
+    checkpoint.save()
+    again = Checkpoint(path)
     assert again.begin("first") == (True, 0, 5)
     again.end(5, "first")
     finished, skip, total = again.begin("second")
@@ -62,29 +62,29 @@ def test_a_pass_goes_on_after_its_last_batch(path):
 
 def test_a_pass_that_has_ended_does_not_count_again_in_the_next(path):
     """Ctrl-C may come between the end of a pass and anything else."""
-    journal = Journal(path)
-    journal.begin("same")
-    journal.note(4, 10.0)
-    journal.end(10.0, "same")
-    journal.save()
-    again = Journal(path)
+    checkpoint = Checkpoint(path)
+    checkpoint.begin("same")
+    checkpoint.note(4, 10.0)
+    checkpoint.end(10.0, "same")
+    checkpoint.save()
+    again = Checkpoint(path)
     assert again.begin("same")[0]
     again.end(10.0, "same")
     assert again.begin("same") == (False, 0, 0)
 
 
 def test_a_run_that_stops_early_the_second_time_loses_nothing(path):
-    journal = Journal(path)
+    checkpoint = Checkpoint(path)
     for k in range(3):
-        made(journal, f"pass {k}", k)
-    journal.begin("pass 3")
-    journal.note(2, 2.5)
-    journal.save()
-    again = Journal(path)
+        made(checkpoint, f"pass {k}", k)
+    checkpoint.begin("pass 3")
+    checkpoint.note(2, 2.5)
+    checkpoint.save()
+    again = Checkpoint(path)
     assert again.begin("pass 0")[0]
     again.end(0, "pass 0")
     again.save()
-    third = Journal(path)
+    third = Checkpoint(path)
     for k in range(3):
         assert third.begin(f"pass {k}") == (True, 0, k)
         third.end(k, f"pass {k}")
@@ -92,13 +92,13 @@ def test_a_run_that_stops_early_the_second_time_loses_nothing(path):
 
 
 def test_passes_for_something_else_are_not_used(path):
-    journal = Journal(path)
-    made(journal, "a", 1)
-    made(journal, "b", 2)
-    journal.begin("c")
-    journal.note(3, 3)
-    journal.save()
-    again = Journal(path)
+    checkpoint = Checkpoint(path)
+    made(checkpoint, "a", 1)
+    made(checkpoint, "b", 2)
+    checkpoint.begin("c")
+    checkpoint.note(3, 3)
+    checkpoint.save()
+    again = Checkpoint(path)
     assert again.begin("a")[0]
     again.end(1, "a")
     assert again.begin("other") == (False, 0, 0)
@@ -108,14 +108,14 @@ def test_passes_for_something_else_are_not_used(path):
 
 def test_sums_of_a_foreign_kind_or_too_large_are_made_again(path, monkeypatch):
     monkeypatch.setattr("calshift.engines.checkpoint.MOST_BYTES", 1000)
-    journal = Journal(path)
-    made(journal, "foreign", {1, 2})
-    made(journal, "large", np.zeros(1000))
-    made(journal, "small", np.zeros(10))
-    journal.begin("foreign too")
-    journal.note(4, {3})
-    journal.save()
-    again = Journal(path)
+    checkpoint = Checkpoint(path)
+    made(checkpoint, "foreign", {1, 2})
+    made(checkpoint, "large", np.zeros(1000))
+    made(checkpoint, "small", np.zeros(10))
+    checkpoint.begin("foreign too")
+    checkpoint.note(4, {3})
+    checkpoint.save()
+    again = Checkpoint(path)
     for what, kept in (("foreign", False), ("large", False), ("small", True)):
         assert again.begin(what)[0] is kept
         again.end(0, what)
@@ -123,32 +123,32 @@ def test_sums_of_a_foreign_kind_or_too_large_are_made_again(path, monkeypatch):
 
 
 def test_nothing_is_written_before_a_batch_was_read(path):
-    journal = Journal(path)
-    journal.save()
-    journal.begin("first")
-    journal.save()
+    checkpoint = Checkpoint(path)
+    checkpoint.save()
+    checkpoint.begin("first")
+    checkpoint.save()
     assert not path.exists()
 
 
 def test_it_is_saved_from_time_to_time(path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    journal = Journal(path)
-    journal.begin("first")
+    checkpoint = Checkpoint(path)
+    checkpoint.begin("first")
     for batch, second in enumerate((10, 29, 31, 40, 62), 1):
         now[0] = float(second)
         path.unlink(missing_ok=True)
-        journal.note(batch, batch)
+        checkpoint.note(batch, batch)
         assert path.exists() == (second in (31, 62))
 
 
 def test_the_end_of_a_run_removes_the_file(path):
-    journal = Journal(path)
-    made(journal, "first", 1)
-    journal.save()
-    journal.close()
+    checkpoint = Checkpoint(path)
+    made(checkpoint, "first", 1)
+    checkpoint.save()
+    checkpoint.close()
     assert not path.exists()
-    journal.close()
+    checkpoint.close()
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 half a file", b"text", None])
@@ -158,19 +158,19 @@ def test_a_file_of_another_kind_is_refused_and_stays(path, content):
     else:
         path.write_bytes(content)
     before = path.read_bytes()
-    with pytest.raises(InvalidInput, match=r"run.npz is no checkpoint of a run"):
-        Journal(path)
+    with pytest.raises(InvalidInput, match=r"run.npz is not a checkpoint of calshift"):
+        Checkpoint(path)
     assert path.read_bytes() == before
 
 
 def test_another_mark_is_refused(path):
-    journal = Journal(path, "one")
-    made(journal, "first", 1)
-    journal.save()
+    checkpoint = Checkpoint(path, "one")
+    made(checkpoint, "first", 1)
+    checkpoint.save()
     with pytest.raises(InvalidInput, match="checkpoint of another run"):
-        Journal(path, "two")
+        Checkpoint(path, "two")
 
 
 def test_a_place_that_cannot_be_written_is_said_at_the_beginning(tmp_path):
     with pytest.raises(InvalidInput, match="there is no folder"):
-        Journal(tmp_path / "none" / "run.npz")
+        Checkpoint(tmp_path / "none" / "run.npz")
