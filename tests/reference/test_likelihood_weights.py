@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from calshift import Predictions
 from calshift.engines import Arrays, Blocks
-from calshift.scaling import fit_scaling
+from calshift.scaling.fit import fit_scaling
 from calshift.simulate import GaussianSimulation
 from calshift.weights import estimate_weights
 

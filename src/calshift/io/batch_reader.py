@@ -133,7 +133,9 @@ def _known(batch: Predictions, spec: BatchSpec) -> Predictions | None:
     names = validate_classes(names, batch.n_classes)
     check_same_names(batch.classes, names, ("it", "classes="))
     y = None if spec.labelled is False else batch.y
-    return Predictions.from_validated(batch.p, y, names, batch.sample_weight) if len(batch) else None
+    return (
+        Predictions.from_validated(batch.p, y, names, batch.sample_weight) if len(batch) else None
+    )
 
 
 def _taken_apart(batch: Any) -> tuple[Any, Any, Any]:

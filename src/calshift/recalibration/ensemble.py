@@ -11,7 +11,7 @@ from calshift.engines import Arrays
 from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.serialization import positive, three_shares
 from calshift.recalibration.source_weights import fit_slope, for_target
-from calshift.scaling import tempered
+from calshift.scaling.calibrator import temper
 from calshift.weights.mixture import maximize_mixture
 
 
@@ -52,4 +52,4 @@ class EnsembleTemperatureScaling(Recalibrator):
 
     @staticmethod
     def _members(p: np.ndarray, slope: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return tempered(p, slope), p, np.full_like(p, 1 / p.shape[1])
+        return temper(p, slope), p, np.full_like(p, 1 / p.shape[1])

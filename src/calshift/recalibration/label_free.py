@@ -12,7 +12,7 @@ from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.serialization import class_weights, positive
 from calshift.recalibration.source_weights import filled, fit_slope, resolve_weights, weighted
 from calshift.recalibration.temperature_search import least_error_slope
-from calshift.scaling import tempered
+from calshift.scaling.calibrator import temper
 
 
 class LabelFreeTemperatureScaling(Recalibrator):
@@ -47,7 +47,7 @@ class LabelFreeTemperatureScaling(Recalibrator):
         return {"temperature_": 1 / slope, "class_weights_": filled(found, weights)}
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return tempered(p, 1 / self.temperature_)
+        return temper(p, 1 / self.temperature_)
 
 
 def _some(source: Predictions) -> Predictions:

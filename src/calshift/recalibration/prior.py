@@ -11,7 +11,7 @@ from calshift.errors import InvalidInput
 from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.serialization import class_weights
 from calshift.recalibration.source_weights import filled, resolve_weights
-from calshift.scaling import reweighted
+from calshift.scaling.calibrator import reweight
 
 PRIOR_METHOD = "map"  # em-bcts can find a weight of 0, after which a class is impossible
 
@@ -50,4 +50,4 @@ class PriorCorrection(Recalibrator):
         return {"class_weights_": filled(found, weights)}
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return reweighted(p, self.class_weights_)
+        return reweight(p, self.class_weights_)

@@ -10,7 +10,7 @@ from calshift._core.predictions import Predictions
 from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.serialization import numbers, positive, slopes
 from calshift.recalibration.source_weights import SLOPES, fit_slope, fit_weighted, for_target
-from calshift.scaling import tempered
+from calshift.scaling.calibrator import temper
 
 
 class TemperatureScaling(Recalibrator):
@@ -45,7 +45,7 @@ class TemperatureScaling(Recalibrator):
         return {"temperature_": 1 / slope}
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return tempered(p, 1 / self.temperature_)
+        return temper(p, 1 / self.temperature_)
 
 
 class BiasCorrectedTemperatureScaling(Recalibrator):
@@ -73,7 +73,7 @@ class BiasCorrectedTemperatureScaling(Recalibrator):
         return {"temperature_": 1 / slope, "biases_": np.array(found.bias)}
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return tempered(p, 1 / self.temperature_, self.biases_)
+        return temper(p, 1 / self.temperature_, self.biases_)
 
 
 class VectorScaling(Recalibrator):
@@ -100,4 +100,4 @@ class VectorScaling(Recalibrator):
         return {"slopes_": np.array(found.slope), "biases_": np.array(found.bias)}
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return tempered(p, self.slopes_, self.biases_)
+        return temper(p, self.slopes_, self.biases_)

@@ -9,7 +9,7 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
 from calshift.recalibration.base import Recalibrator
-from calshift.recalibration.joint_fit import fit_jointly, kind_for
+from calshift.recalibration.joint_fit import fit_jointly, choose_kind
 from calshift.recalibration.serialization import class_weights, numbers, slopes
 from calshift.recalibration.source_weights import (
     counted_classes,
@@ -18,7 +18,7 @@ from calshift.recalibration.source_weights import (
     least_probability,
     resolve_weights,
 )
-from calshift.scaling import reweighted, tempered
+from calshift.scaling.calibrator import reweight, temper
 
 
 class ShiftScaling(Recalibrator):
@@ -48,7 +48,7 @@ class ShiftScaling(Recalibrator):
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
         if target is None or weights is not None:
             given = resolve_weights(weights, source, target)
-            scaling = fit_weighted(kind_for(source.n_classes), source)
+            scaling = fit_weighted(choose_kind(source.n_classes), source)
             w = np.ones(source.n_classes) if given is None else filled(given, weights)
         else:
             blocks = Blocks(Arrays(source)), Blocks(Arrays(target))
@@ -62,4 +62,4 @@ class ShiftScaling(Recalibrator):
         }
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return reweighted(tempered(p, self.slopes_, self.biases_), self.class_weights_)
+        return reweight(temper(p, self.slopes_, self.biases_), self.class_weights_)

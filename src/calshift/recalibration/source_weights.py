@@ -15,7 +15,8 @@ from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.results import ClassWeights
-from calshift.scaling import LEAST_PROBABILITY, Scaling, fit_scaling
+from calshift.scaling.calibrator import LEAST_PROBABILITY, Scaling
+from calshift.scaling.fit import fit_scaling
 from calshift.weights import DEFAULT, make_given_weights, resolve_class_weights
 
 HALF_A_ROW = 0.5  # what a class counts as that the source lacks

@@ -14,7 +14,8 @@ from calshift._core.frozen import Frozen
 from calshift._core.linalg import constrained_inverse
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
-from calshift.scaling import KINDS, Scaling, Uncalibrated, fit_scaling
+from calshift.scaling.calibrator import Scaling, Uncalibrated
+from calshift.scaling.fit import fit_scaling
 from calshift.weights.influence import WeightFit, label_influence
 from calshift.weights.mixture import MixtureFit, maximize_mixture, select_prior_strength
 
@@ -107,10 +108,8 @@ class LikelihoodInfluence(Frozen):
         return np.asarray(p + g @ self.base_by_slope.T)
 
     def _rows(self, batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
-        if isinstance(self.calibrate, Scaling):
-            p, g = self.calibrate.rows(batch)
-            return p - self.mean, g - self.slope_mean
-        return self.calibrate(batch) - self.mean, np.zeros((len(batch), 0))
+        p, g = self.calibrate.likelihood_gradients(batch)
+        return p - self.mean, g - self.slope_mean
 
 
 def _solution(
@@ -129,7 +128,7 @@ def _solution(
     n, v, A = class_counts.sum(), mixture.ratio, mixture.curvature
     seen = class_counts > 0
     prior = class_counts[seen] / n
-    biased = isinstance(calibrate, Scaling) and KINDS[calibrate.kind][1]
+    biased = calibrate.biased
     base = prior if biased else mean
     weights = v * mixture.mean / base  # q = v zbar, the mean posterior probability
     G = constrained_inverse(A, v > 0)
@@ -181,7 +180,7 @@ def _by_parameters(
     step = n * calibrate.covariance
     on_mean = _source_response(source, calibrate) / n
     on_target = _target_response(target, calibrate, mixture)
-    return on_target @ step, on_mean @ step, calibrate.pull[: calibrate.slopes] / n
+    return on_target @ step, on_mean @ step, calibrate.penalty_gradient[: calibrate.slopes] / n
 
 
 def _fit(source: Engine, calibrate: Scaling | Uncalibrated, n: float) -> float:
@@ -211,7 +210,7 @@ def _notes(
     elif fit - prior @ np.log(prior) < LEAST_FIT:
         notes.append("the predictions tell no more of the source's labels than class shares do")
     gap, noise = np.abs(mean - prior).sum(), np.sqrt(prior * (1 - prior) / n).sum()
-    biased = isinstance(calibrate, Scaling) and KINDS[calibrate.kind][1]
+    biased = calibrate.biased
     if not biased and gap > max(TOLERATED_GAP, 2 * noise):
         notes.append(
             f"the mean prediction misses the class shares of the source by {gap:.2f} in sum: "
@@ -227,9 +226,9 @@ def _notes(
 
 def _source_response(source: Engine, calibrate: Scaling) -> np.ndarray:
     """(S, d) sum_i of dp_i / d eta: with biases these are rows of the information."""
-    if KINDS[calibrate.kind][1]:
+    if calibrate.biased:
         return np.asarray((calibrate.information - calibrate.precision)[calibrate.slopes :])
-    return np.asarray(source.total(calibrate.response))
+    return np.asarray(source.total(calibrate.sum_derivative))
 
 
 def _target_response(target: Engine, calibrate: Scaling, mixture: MixtureFit) -> np.ndarray:
@@ -238,13 +237,13 @@ def _target_response(target: Engine, calibrate: Scaling, mixture: MixtureFit) ->
 
     def kernel(batch: Predictions) -> Tally:
         scores = calibrate.scores(batch)
-        z = calibrate.calibrated(scores)
+        z = calibrate.calibrate(scores)
         z *= (1 / (z @ v))[:, None]
         fz = z if batch.sample_weight is None else batch.frequency[:, None] * z
-        by_slope = calibrate.slope_response(fz, z * v, scores)
+        by_slope = calibrate.slope_derivative(fz, z * v, scores)
         return Tally(size=batch.size, by_slope=by_slope)
 
     size, by_slope = target.total(kernel).values()
-    if not KINDS[calibrate.kind][1]:
+    if not calibrate.biased:
         return np.asarray(by_slope / size)
     return np.hstack([by_slope / size, np.diag(mixture.mean) - mixture.square * v])
