@@ -9,7 +9,7 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
 from calshift.recalibration.base import Recalibrator
-from calshift.recalibration.joint_fit import fit_jointly, choose_kind
+from calshift.recalibration.joint_fit import choose_kind, fit_jointly
 from calshift.recalibration.serialization import class_weights, numbers, slopes
 from calshift.recalibration.source_weights import (
     counted_classes,
