@@ -58,11 +58,8 @@ def _sample_warnings(assumption: LabelShiftCheck | None, n_target: float | None)
     if n_target is not None and n_target < LEAST_TARGET:
         yield True, f"the target has {n_target:g} rows, too few for a reliable estimate"
     if assumption is not None and assumption.rejected:
-        yield (
-            True,
-            f"more than the class distribution has changed (p = {assumption.p_value:.3g}): "
-            "the error on the target may be different",
-        )
+        changed = f"more than the class distribution has changed (p = {assumption.p_value:.3g})"
+        yield True, f"{changed}: the error on the target may be different"
     if assumption is not None and assumption.p_value is None:
         yield False, "whether only the class distribution has changed could not be tested"
 
@@ -87,14 +84,8 @@ def _support_warnings(sparse: tuple[float, float], isolated: int, rows_a_class: 
             fatal = what == "target" and share > MOST_SPARSE + TIE
             yield fatal, f"{share:.0%} of the {what} has almost no source support (overlap)"
     if rows_a_class < FEW_A_CLASS:
-        yield (
-            False,
-            f"{rows_a_class:.0f} source rows a class are few: the error may be underestimated, "
-            "and its interval is approximate",
-        )
+        few = f"{rows_a_class:.0f} source rows a class are few"
+        yield False, f"{few}: the error may be underestimated, and its interval is approximate"
     if isolated:
-        yield (
-            False,
-            f"{isolated} rows have too few neighbours within the bandwidth; "
-            "their 10 nearest neighbours were used",
-        )
+        alone = f"{isolated} rows have too few neighbours within the bandwidth"
+        yield False, f"{alone}; their 10 nearest neighbours were used"

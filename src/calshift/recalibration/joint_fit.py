@@ -107,10 +107,7 @@ def choose_kind(K: int) -> str:
 
 
 def fit_jointly(
-    source: Engine,
-    target: Engine,
-    class_counts: np.ndarray,
-    floor: float = LEAST_PROBABILITY,
+    source: Engine, target: Engine, class_counts: np.ndarray, floor: float = LEAST_PROBABILITY
 ) -> tuple[ShiftedScaling, Maximum]:
     """The parameters of largest penalised likelihood.
 

@@ -38,10 +38,8 @@ def make_given_weights(
         return weights  # type: ignore[no-any-return]
     values = weights.values if known else to_numpy(weights, "weights")[0]
     if values.dtype.kind not in "fiub" or values.shape != (K,):
-        msg = (
-            f"weights must be {K} numbers, one a class; got dtype {values.dtype}, "
-            f"shape {values.shape}"
-        )
+        got = f"shape {values.shape} and dtype {values.dtype}"
+        msg = f"weights must be {K} numbers, one for each class; got {got}"
         raise InvalidInput(msg)
     found = _from_values(values.astype(float), source_counts, predicted, classes)
     return _keep_origin(weights, found) if known else found

@@ -44,11 +44,10 @@ def em(
     calibrate = fit_scaling(calibrator, source, class_counts) if calibrator else Uncalibrated(seen)
     mean = source.total(lambda batch: batch.frequency @ calibrate(batch)) / class_counts.sum()
     after = target.mapped(calibrate)
-    mixture = (
-        select_prior_strength(after, mean)
-        if prior
-        else maximize_mixture(after, mean, np.zeros(len(mean)))
-    )
+    if prior:
+        mixture = select_prior_strength(after, mean)
+    else:
+        mixture = maximize_mixture(after, mean, np.zeros(len(mean)))
     return _make_fit(source, target, class_counts, calibrate, mean, mixture)
 
 
@@ -165,11 +164,7 @@ def _make_fit(
 
 
 def _calibrator_influence(
-    source: Engine,
-    target: Engine,
-    n: float,
-    calibrate: Scaling | Uncalibrated,
-    mixture: MixtureFit,
+    source: Engine, target: Engine, n: float, calibrate: Scaling | Uncalibrated, mixture: MixtureFit
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Derivatives of zbar and of the mean prediction by a row's calibrator gradient; its mean.
 
@@ -179,7 +174,10 @@ def _calibrator_influence(
         nothing = np.zeros((len(mixture.ratio), 0))
         return nothing, nothing, np.zeros(0)
     step = n * calibrate.covariance
-    on_mean = _source_derivative(source, calibrate) / n
+    if calibrate.biased:  # sum_i of dp_i / d eta, rows of the information
+        on_mean = (calibrate.information - calibrate.precision)[calibrate.slopes :] / n
+    else:
+        on_mean = source.total(calibrate.sum_derivative) / n
     on_target = _target_derivative(target, calibrate, mixture)
     return on_target @ step, on_mean @ step, calibrate.penalty_gradient[: calibrate.slopes] / n
 
@@ -224,13 +222,6 @@ def _notes(
             f"map: its prior has the weight of {1 - share:.0%} of the target rows and draws the "
             "weights towards 1; the standard errors do not cover this bias"
         )
-
-
-def _source_derivative(source: Engine, calibrate: Scaling) -> np.ndarray:
-    """(S, d) sum_i of dp_i / d eta, with biases rows of the information."""
-    if calibrate.biased:
-        return np.asarray((calibrate.information - calibrate.precision)[calibrate.slopes :])
-    return np.asarray(source.total(calibrate.sum_derivative))
 
 
 def _target_derivative(target: Engine, calibrate: Scaling, mixture: MixtureFit) -> np.ndarray:

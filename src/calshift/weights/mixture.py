@@ -154,14 +154,12 @@ def select_prior_strength(engine: Engine, prior: np.ndarray) -> MixtureFit:
 
     The evidence integrates q out of the likelihood, by Laplace's method on log q.
     """
-    v, best, most = np.ones(len(prior)), None, -np.inf
+    v, found = np.ones(len(prior)), []
     for strength in STRENGTHS * len(prior):
         mixture = maximize_mixture(engine, prior, strength * prior, v)
-        v, evidence = mixture.ratio, _evidence(mixture, prior, strength)
-        if evidence > most:
-            best, most = mixture, evidence
-    assert best is not None
-    return best
+        v = mixture.ratio
+        found.append((_evidence(mixture, prior, strength), mixture))
+    return max(found, key=lambda pair: pair[0])[1]
 
 
 def _evidence(mixture: MixtureFit, prior: np.ndarray, strength: float) -> float:
