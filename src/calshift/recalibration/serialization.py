@@ -71,6 +71,6 @@ def read_class_names(value: Any, K: int) -> tuple[str, ...] | None:
         return None
     good = isinstance(value, list) and len(value) == K == len(set(map(str, value)))
     if not good or not all(isinstance(name, str) for name in value):
-        msg = f"saved must have {K} different class names, or null"
+        msg = f"saved must have different names for all of its {K} classes, or null"
         raise InvalidInput(msg)
     return tuple(value)
