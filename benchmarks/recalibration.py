@@ -40,7 +40,7 @@ from calshift.binning.events import select_events
 from calshift.inference.estimate import event_errors
 from calshift.inference.options import Options
 from calshift.recalibration import DEFAULT_RECALIBRATOR, RECALIBRATORS, make_recalibrator
-from calshift.scaling import tempered
+from calshift.scaling.calibrator import temper
 from calshift.weights import estimate_weights
 
 ROOT = Path(__file__).parent.parent
@@ -71,13 +71,11 @@ def lascal(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> np.ndarray:
     events = select_events("classwise", source)
 
     def error(temperature: float) -> float:
-        pair = [
-            calshift.Predictions(tempered(x, 1 / temperature), z) for x, z in ((p, y), (q, None))
-        ]
+        pair = [calshift.Predictions(temper(x, 1 / temperature), z) for x, z in ((p, y), (q, None))]
         return float(np.nanmean(event_errors(*pair, events, PAPER, w).values))
 
     best = min(TEMPERATURES, key=error)
-    return tempered(q, 1 / best)
+    return temper(q, 1 / best)
 
 
 def mended(method: str, sample: Sample) -> np.ndarray:

@@ -23,7 +23,7 @@ from tables import write_table
 
 import calshift
 from calshift.weights import METHODS
-from calshift.weights.rlls_solver import penalised
+from calshift.weights.rlls_solver import minimize_penalised_distance
 
 N, M, K = 14_000, 31_000, 619
 RATIOS = (  # slower, faster
@@ -85,7 +85,7 @@ def ours(name: str, p: np.ndarray, y: np.ndarray, q: np.ndarray) -> Callable[[],
 
 def solver(C: np.ndarray, mu: np.ndarray, n: int, share: np.ndarray) -> Callable[[], np.ndarray]:
     penalty = rlls_penalty(K, n)
-    return lambda: share * (1 + penalised(C, mu - C.sum(axis=1), penalty)[0])
+    return lambda: share * (1 + minimize_penalised_distance(C, mu - C.sum(axis=1), penalty)[0])
 
 
 def peer(C: np.ndarray, mu: np.ndarray, n: int, share: np.ndarray) -> Callable[[], np.ndarray]:

@@ -11,7 +11,7 @@ import pytest
 
 import calshift
 from calshift import Predictions, check_label_shift
-from calshift.binning.confidence_cells import choose_cells, merge_places, merged
+from calshift.binning.confidence_cells import choose_cells, merge_counts, merge_places
 from calshift.diagnostics.label_shift_check import label_shift_check
 from calshift.engines import Arrays
 
@@ -188,7 +188,7 @@ def test_cells_that_join():
     # 3 joins 2; the rare class is too small alone and joins the smallest cell, 0 (of 9 rows);
     # of the last, both pairs have a poor cell, and the upper pair is poor as a whole
     assert place.tolist() == [0, 1, 2, 2, 0, 0, 0, 0, 8, 8, 8, 8]
-    together = merged(target[None], place[None])[0]
+    together = merge_counts(target[None], place[None])[0]
     assert together.tolist() == [45, 9, 18, 0, 0, 0, 0, 0, 14, 0, 0, 0, 0]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import calshift
 from calshift.weights import METHODS
-from calshift.weights.influence import _certainty
+from calshift.weights.influence import _bound_factor
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_a_class_that_is_surely_gone_is_sure_to_be_gone(strength, method):
 def test_a_share_far_below_its_bound_has_a_small_error():
     """Of a normal variable with error .1 and mean -.2 cut off at 0 little is left: .1 (.1 / .2)."""
     error, beyond = np.array([0.1, 0.1, 0.1]), np.array([0.0, 0.05, 0.2])
-    np.testing.assert_allclose(_certainty(error, beyond), [1, 1, 0.5])
+    np.testing.assert_allclose(_bound_factor(error, beyond), [1, 1, 0.5])
 
 
 @pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
@@ -243,17 +243,17 @@ def test_uncalibrated_predictions_are_pointed_out(sample):
 
 def test_a_heavy_prior_is_pointed_out(sample):
     p, y, q = sample
-    with pytest.warns(calshift.UnreliableWeights, match="map: its prior counts for"):
+    with pytest.warns(calshift.UnreliableWeights, match="map: its prior has the weight of"):
         calshift.label_shift_weights(p, y, q[:20], method="map")
 
 
 def test_predictions_against_the_labels_are_pointed_out(sample):
     p, y, q = sample
-    with pytest.warns(calshift.UnreliableWeights, match="hardly speak for the labels"):
+    with pytest.warns(calshift.UnreliableWeights, match="unrelated to the source's labels"):
         calshift.label_shift_weights(p, (y + 1) % 4, q)
 
 
 def test_predictions_that_say_nothing_are_pointed_out(sample):
     p, y, q = sample
-    with pytest.warns(calshift.UnreliableWeights, match="tell no more of the source's labels"):
+    with pytest.warns(calshift.UnreliableWeights, match="fit the source's labels no better"):
         calshift.label_shift_weights(p, np.random.default_rng(0).permutation(y), q, method="em")

@@ -133,7 +133,7 @@ def test_the_level_moves_the_gate(good):
 
 def test_3_where_more_than_the_mix_changed(other, capsys):
     assert status(["check", *other]) == 3
-    assert capsys.readouterr().out.startswith("No answer to rely on: more than the mix")
+    assert capsys.readouterr().out.startswith("No answer to rely on: more than the class")
 
 
 def test_3_outranks_1(other, tmp_path):

@@ -115,7 +115,7 @@ def test_the_tutorial_runs_and_says_what_comes_out(tmp_path, monkeypatch, capsys
     low, high = result.confidence_interval(root=True)
     for number in (result.root, low, high, result.source.root):
         assert f"{number:.4f}" in text
-    assert "more than the mix of classes has changed" in capsys.readouterr().out
+    assert "more than the class distribution has changed" in capsys.readouterr().out
     assert (tmp_path / "page.html").exists()
 
 

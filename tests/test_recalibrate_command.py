@@ -250,7 +250,7 @@ def test_the_schema_can_be_broken(place, tmp_path):
 def test_what_cannot_be_trusted_ends_with_status_3_and_says_so(place, tmp_path, capsys):
     target = write(tmp_path / "t.csv", table(OTHER))
     assert mend(place / "source.csv", target, "-o", tmp_path / "m.csv") == 3
-    assert capsys.readouterr().out.startswith("No answer to rely on: more than the mix")
+    assert capsys.readouterr().out.startswith("No answer to rely on: more than the class")
     assert (tmp_path / "m.csv").exists()
 
 

@@ -189,7 +189,9 @@ def test_a_chain_asks_for_recalibrators():
 
 def test_only_the_last_step_of_a_chain_may_need_the_target():
     for first in (calshift.TemperatureScaling("bbse"), calshift.LabelFreeTemperatureScaling()):
-        with pytest.raises(InvalidInput, match="only the last step of a Chain sees the target"):
+        with pytest.raises(
+            InvalidInput, match="only the last step of a Chain is fitted to the target"
+        ):
             calshift.Chain([first, calshift.PriorCorrection()]).fit(P, Y, Q)
 
 

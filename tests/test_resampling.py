@@ -46,8 +46,8 @@ def test_same_seed_same_rows_and_other_seed_other_rows():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "either prior or imbalance_factor"),
-        ({"prior": [0.5, 0.5], "imbalance_factor": 2}, "either prior or imbalance_factor"),
+        ({}, "exactly one of prior and imbalance_factor"),
+        ({"prior": [0.5, 0.5], "imbalance_factor": 2}, "exactly one of prior and imbalance_factor"),
         ({"imbalance_factor": 0.5}, "at least 1"),
         ({"prior": [0.5, 0.6]}, "sum to 1"),
         ({"prior": [-0.5, 1.5]}, "not negative"),

@@ -61,10 +61,10 @@ def test_a_vector_is_used_as_it_is():
         ([1, -1, 1], "class 1 has -1"),
         ([1, np.nan, 1], "class 1 has nan"),
         ([1, np.inf, 1], "class 1 has inf"),
-        ([0, 0, 0], "positive for some class"),
+        ([0, 0, 0], "positive for at least one class"),
         ("emm", r"weights must be one of bbse, .*, kmm, or class weights; got 'emm'"),
         (None, "got None"),
-        (["a", "b", "c"], "must be numbers"),
+        (["a", "b", "c"], "must be 3 numbers, .* dtype"),
     ],
 )
 def test_bad_weights_are_named(weights, message):

@@ -1,7 +1,4 @@
-"""Label shift made from labelled data, by resampling.
-
-Draws with a known truth.
-"""
+"""Label shift by resampling labelled data, and simulations whose true error is known."""
 
 from __future__ import annotations
 
@@ -26,11 +23,11 @@ def resample_label_shift(
     size: int | None = None,
     rng: Any = None,
 ) -> np.ndarray:
-    """Indices of rows, drawn without replacement, whose labels follow another mix of classes.
+    """Indices of rows, drawn without replacement, whose labels follow other class priors.
 
-    Give ``prior`` (K class shares) or ``imbalance_factor`` IF, which makes a long tail with
-    ``floor(n_max IF^(-c / (K - 1)))`` rows of class c. As many rows as there are, unless ``size``
-    asks for fewer.
+    Give ``prior`` (K class shares) or ``imbalance_factor`` IF, for a long tail with
+    ``floor(n_max IF^(-c / (K - 1)))`` rows of class c. The largest possible number of rows is
+    drawn, or ``size`` rows.
 
     Examples
     --------
@@ -41,29 +38,29 @@ def resample_label_shift(
     array([1000,  774,  599,  464,  359,  278,  215,  166,  129,  100])
     """
     if (prior is None) == (imbalance_factor is None):
-        msg = "give either prior or imbalance_factor"
+        msg = "exactly one of prior and imbalance_factor must be given"
         raise InvalidInput(msg)
     if prior is None:
         labels = encode_labels(y, "y")
-        share = _tail(imbalance_factor, int(labels.max()) + 1)
+        share = _long_tail(imbalance_factor, int(labels.max()) + 1)
     else:
-        share = _checked_prior(prior)
+        share = _validate_prior(prior)
         labels = encode_labels(y, "y", len(share))
     K = len(share)
-    counts = _counts(share, np.bincount(labels, minlength=K), size)
+    counts = _class_counts(share, np.bincount(labels, minlength=K), size)
     rng = validate_rng(rng)
     chosen = [rng.choice(np.flatnonzero(labels == c), counts[c], replace=False) for c in range(K)]
     return np.asarray(rng.permutation(np.concatenate(chosen)))
 
 
-def _tail(imbalance_factor: Any, K: int) -> np.ndarray:
+def _long_tail(imbalance_factor: Any, K: int) -> np.ndarray:
     if not is_number(imbalance_factor) or not 1 <= imbalance_factor < np.inf:
         msg = f"imbalance_factor must be a number of at least 1; got {imbalance_factor!r}"
         raise InvalidInput(msg)
     return np.asarray(float(imbalance_factor) ** (-np.arange(K) / max(K - 1, 1)))
 
 
-def _checked_prior(prior: Any) -> np.ndarray:
+def _validate_prior(prior: Any) -> np.ndarray:
     share = to_numpy(prior, "prior")[0]
     fine = share.ndim == 1 and share.size > 0 and share.dtype.kind in "fiu"
     if not (fine and (share >= 0).all() and abs(share.sum() - 1) <= 1e-6):
@@ -72,14 +69,14 @@ def _checked_prior(prior: Any) -> np.ndarray:
     return np.asarray(share, dtype=float)
 
 
-def _counts(share: np.ndarray, available: np.ndarray, size: int | None) -> np.ndarray:
-    """Rows of each class: the most the labels allow, or scaled to the size asked for."""
-    asked = share > 0
-    if (available[asked] == 0).any():
-        c = int(np.argmax(asked & (available == 0)))
-        msg = f"y must hold every class that is asked for; it lacks class {c}"
+def _class_counts(share: np.ndarray, available: np.ndarray, size: int | None) -> np.ndarray:
+    """Rows of each class: the most that the labels allow, or ``size`` in sum."""
+    drawn = share > 0
+    if (available[drawn] == 0).any():
+        c = int(np.argmax(drawn & (available == 0)))
+        msg = f"y must have rows of every class with a share in prior; it has none of class {c}"
         raise InvalidInput(msg)
-    most = float(np.min(available[asked] / share[asked]))
+    most = float(np.min(available[drawn] / share[drawn]))
     if size is None:
         return np.asarray(np.floor(most * share + 1e-9), dtype=int)
     size = validate_integer(size, "size", 1)
@@ -93,7 +90,7 @@ def _counts(share: np.ndarray, available: np.ndarray, size: int | None) -> np.nd
     return np.asarray(counts)
 
 
-GROUP = 50  # rows averaged for the truth of a simulation
+GROUP = 50  # rows averaged for the true error of a simulation
 
 
 @dataclass(frozen=True)
@@ -140,7 +137,7 @@ class BetaSimulation:
         from scipy.integrate import quad
         from scipy.special import beta
 
-        prior = self.prior_target if _checked_domain(domain) == "target" else self.prior_source
+        prior = self.prior_target if _validate_domain(domain) == "target" else self.prior_source
 
         def density(f: float, a: float, b: float) -> float:
             return float(f ** (a - 1) * (1 - f) ** (b - 1) / beta(a, b))
@@ -192,7 +189,7 @@ class GaussianSimulation:
 
     def prior(self, domain: str) -> np.ndarray:
         """Class shares of "source" or "target"."""
-        if _checked_domain(domain) == self.long_tail:
+        if _validate_domain(domain) == self.long_tail:
             share = self.imbalance ** (-np.arange(self.n_classes) / (self.n_classes - 1))
             return np.asarray(share / share.sum())
         return np.full(self.n_classes, 1 / self.n_classes)
@@ -233,9 +230,9 @@ class GaussianSimulation:
     ) -> float:
         """Classwise CE_p^p from a large draw of exact posteriors instead of labels.
 
-        Rows are sorted by score and cut in groups of 50, in which the posterior less the score
-        averages to E[Y | f] - f up to a little noise, which is taken out. Groups must be small:
-        among many classes few rows have a high score, and those are spread widely.
+        Rows are sorted by score and cut in groups of 50, in which the mean of posterior - score is
+        E[Y | f] - f up to noise, whose bias is subtracted. Groups must be small: with many classes
+        few rows have a high score, and those vary widely.
         """
         if validate_integer(rows, "rows", 10_000) % 10_000:
             msg = f"rows must be a multiple of 10 000; got {rows}"
@@ -252,7 +249,7 @@ class GaussianSimulation:
         return float(np.mean(errors))
 
 
-def _checked_domain(domain: str) -> str:
+def _validate_domain(domain: str) -> str:
     if domain not in ("source", "target"):
         msg = f'domain must be "source" or "target"; got {domain!r}'
         raise InvalidInput(msg)

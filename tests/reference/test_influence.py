@@ -12,7 +12,7 @@ import pytest
 
 from calshift import Predictions
 from calshift.engines import Arrays
-from calshift.scaling import Prior
+from calshift.scaling.penalised import Prior
 from calshift.weights import METHODS, estimate_weights
 
 STEP = 0.05
@@ -125,7 +125,7 @@ def test_influence_is_exact_where_reweighting_explains_the_target(method):
 @pytest.mark.parametrize("method", ["em-bcts", "em-vs", "em-nbvs"])
 def test_influence_is_exact_where_the_calibrators_prior_is_held(method, seed, monkeypatch):
     # without the evidence's part of the precision, the rest is a constant
-    monkeypatch.setattr(Prior, "evident", lambda self, strength, *_: 0 * strength)
+    monkeypatch.setattr(Prior, "update_strength", lambda self, strength, *_: 0 * strength)
     assert max(disagreement(method, *sample(seed))) < 5e-5
 
 
@@ -193,7 +193,7 @@ def test_covariance_is_the_sum_over_rows(method):
 @pytest.mark.parametrize("method", ["bbse-soft", "em", "em-ts", "em-bcts", "em-vs"])
 def test_covariance_is_that_of_the_derivatives_of_the_target_prior(method, monkeypatch):
     """The same sum with numerical derivatives of ``prior_target``, all rows of both samples."""
-    monkeypatch.setattr(Prior, "evident", lambda self, strength, *_: 0 * strength)
+    monkeypatch.setattr(Prior, "update_strength", lambda self, strength, *_: 0 * strength)
     source, target = counted(5)
     total = np.zeros((3, 3))
     for side, batch in (("source", source), ("target", target)):

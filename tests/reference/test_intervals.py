@@ -26,7 +26,7 @@ from interval_cases import (
 import calshift
 from calshift import Predictions
 from calshift.results import SquaredErrorDistribution
-from calshift.scaling import Prior
+from calshift.scaling.penalised import Prior
 
 WEIGHTS = ("given", "em-bcts", "bbse-soft", "rlls")
 EDGES = [0.1, 0.3, 0.6]
@@ -204,7 +204,7 @@ def test_moves_are_derivatives_of_the_plug_in(kind, weights, monkeypatch):
     influence functions are exact to 5e-5 of theirs where the calibrator's prior is held, as it is
     in tests/reference/test_influence.py; the rest of it is left out of phi on purpose.
     """
-    monkeypatch.setattr(Prior, "evident", lambda self, strength, *_: 0 * strength)
+    monkeypatch.setattr(Prior, "update_strength", lambda self, strength, *_: 0 * strength)
     p, y, q, w = sample(kind, seed=11)
     asked = w if weights == "given" else weights
     options = {"kind": kind, "bins": EDGES, "estimator": "plugin"}

@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 import calshift
 from calshift import Predictions
 from calshift.engines import Arrays, Blocks
-from calshift.recalibration.joint_fit import fit_jointly, joint_prior
+from calshift.recalibration.joint_fit import fit_jointly, make_joint_prior
 from calshift.simulate import GaussianSimulation
 
 pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
@@ -281,7 +281,7 @@ def test_the_joint_likelihood_and_its_gradient():
 def test_the_fit_of_all_parameters_is_a_maximum_of_the_penalised_likelihood():
     sample = joint_sample()
     model, found, _, counts = found_together(*sample)
-    centre = joint_prior("vs", counts).centre
+    centre = make_joint_prior("vs", counts).centre
     assert found.converged
 
     def penalised(at):

@@ -1,7 +1,7 @@
-"""Cells of the simplex that both samples are counted in: predicted class x confidence.
+"""Cells of predicted class x confidence, in which both samples are counted.
 
 Each predicted class is cut at quantiles of the confidence of both samples together. A cell with
-too few rows to say anything joins its neighbour. docs/mathematics.md, "Is it label shift at all?".
+too few rows is merged with its neighbour. docs/mathematics.md, "Is it label shift at all?".
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 
-LEAST = 5  # rows of either sample, below which a cell joins its neighbour
+LEAST = 5  # rows of either sample, below which a cell is merged with its neighbour
 FINE = 1024  # steps of log-odds between which the quantiles are found
 MOST_FINE = 2**20  # steps over all classes
-SUREST = 37.0  # log-odds of the largest number below 1
+LARGEST_LOG_ODDS = 37.0  # of the largest number below 1
 
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceCells(Frozen):
-    """The cells before any are joined.
+    """The cells before any are merged.
 
     Attributes
     ----------
     group : (K, F) the group of each step of log-odds, low confidence to high, by predicted class
-    count : G, how many groups a class has
+    count : G, the number of groups of a class
     """
 
     group: np.ndarray
@@ -36,7 +36,7 @@ class ConfidenceCells(Frozen):
 
     def of(self, batch: Predictions) -> np.ndarray:
         """(rows,) the cell of each row, predicted class * G + group."""
-        predicted, step = _steps(batch, self.group.shape[1])
+        predicted, step = _locate(batch, self.group.shape[1])
         return np.asarray(predicted * self.count + self.group[predicted, step])
 
     def source_kernel(self, seen: np.ndarray) -> Callable[[Predictions], np.ndarray]:
@@ -49,7 +49,7 @@ class ConfidenceCells(Frozen):
 
         return kernel
 
-    def gathered(self, steps: np.ndarray) -> np.ndarray:
+    def count_rows(self, steps: np.ndarray) -> np.ndarray:
         """(K G,) rows by cell, from rows by predicted class and step, (K, F)."""
         cell = self.group + np.arange(len(self.group))[:, None] * self.count
         return np.bincount(cell.ravel(), steps.ravel(), len(self.group) * self.count)
@@ -64,7 +64,7 @@ def choose_cells(source: Engine, target: Engine, groups: int) -> tuple[Confidenc
     steps = int(np.clip(MOST_FINE // K, 2, FINE))
 
     def kernel(batch: Predictions) -> np.ndarray:
-        predicted, step = _steps(batch, steps)
+        predicted, step = _locate(batch, steps)
         return np.bincount(predicted * steps + step, batch.sample_weight, K * steps)
 
     own = target.total(kernel).reshape(K, steps).astype(float)
@@ -72,15 +72,15 @@ def choose_cells(source: Engine, target: Engine, groups: int) -> tuple[Confidenc
     middle = np.cumsum(rows, axis=1) - rows / 2
     rank = middle / np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     cells = ConfidenceCells(np.minimum(groups * rank, groups - 1).astype(np.intp), groups)
-    return cells, cells.gathered(own)
+    return cells, cells.count_rows(own)
 
 
 def merge_places(source: np.ndarray, target: np.ndarray, groups: int) -> np.ndarray:
-    """(B, K G) the cell that each cell becomes in B pairs of tables; K G is that of rare classes.
+    """(B, K G) the cell into which each cell is merged, for B pairs of tables.
 
-    Neighbours with fewer than 5 rows of either sample join: first in pairs, then pairs of pairs. A
-    predicted class of fewer than 5 source rows joins the other rare ones, and these, if they are
-    too few together, the smallest cell.
+    Neighbours with fewer than 5 rows of either sample are merged: first in pairs, then pairs of
+    pairs. Predicted classes of fewer than 5 source rows are merged into cell K G, and this one, if
+    it has fewer than 5 rows too, into the smallest cell.
     """
     B, cells = target.shape
     shape = B, cells // groups, groups
@@ -89,7 +89,7 @@ def merge_places(source: np.ndarray, target: np.ndarray, groups: int) -> np.ndar
     width = 1
     while width < groups:
         first = np.arange(cells).reshape(shape[1:]) // (2 * width) * (2 * width)
-        few = np.minimum(_summed(rows, width), _summed(other, width)) < LEAST
+        few = np.minimum(_sum_groups(rows, width), _sum_groups(other, width)) < LEAST
         either = few.reshape(*few.shape[:2], -1, 2).any(axis=3)
         place = np.where(np.repeat(either, 2 * width, axis=2), first, place)
         width *= 2
@@ -102,8 +102,8 @@ def merge_places(source: np.ndarray, target: np.ndarray, groups: int) -> np.ndar
     return np.asarray(np.where(isolated & (place == cells), smallest[:, None], place))
 
 
-def merged(counts: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Counts (B, cells, ...) added up in the cells they become, one more than there were."""
+def merge_counts(counts: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Counts (B, cells + 1, ...) of the merged cells, from counts (B, cells, ...)."""
     out = np.concatenate([counts, np.zeros_like(counts[:, :1])], axis=1)
     draw, cell = np.nonzero(place != np.arange(place.shape[1]))
     out[draw, cell] = 0
@@ -111,22 +111,15 @@ def merged(counts: np.ndarray, place: np.ndarray) -> np.ndarray:
     return out
 
 
-def _summed(rows: np.ndarray, width: int) -> np.ndarray:
+def _sum_groups(rows: np.ndarray, width: int) -> np.ndarray:
     return np.asarray(rows.reshape(*rows.shape[:2], -1, width).sum(axis=3))
 
 
-def _steps(batch: Predictions, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Predicted class, and the step of the log-odds of its probability."""
-    predicted, top = _surest(batch)
-    sure = np.clip(top, 1 / batch.n_classes, 1 - 2**-53, dtype=float)
+def _locate(batch: Predictions, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Predicted class, the first of equals, and the step of the log-odds of its probability."""
+    predicted, p = batch.predicted, batch.p
+    top = np.where(predicted, p, 1 - p) if p.ndim == 1 else p[np.arange(len(p)), predicted]
+    top = np.clip(top, 1 / batch.n_classes, 1 - 2**-53, dtype=float)
     lowest = -np.log(batch.n_classes - 1)
-    share = (np.log(sure) - np.log1p(-sure) - lowest) / (SUREST - lowest)
+    share = (np.log(top) - np.log1p(-top) - lowest) / (LARGEST_LOG_ODDS - lowest)
     return predicted, np.clip((steps * share).astype(np.intp), 0, steps - 1)
-
-
-def _surest(batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
-    """The predicted class of each row, the first of equals, and its probability."""
-    predicted = batch.predicted
-    if batch.p.ndim == 1:
-        return predicted, np.where(predicted, batch.p, 1 - batch.p)
-    return predicted, batch.p[np.arange(len(batch)), predicted]

@@ -1,4 +1,4 @@
-"""Predictions that come with the package; README.md beside this file tells how they were made."""
+"""Predictions distributed with the package; README.md in this folder describes their origin."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ FASHION = "fashion-mnist-lt10-resnet20-pooled.npz"
 def fashion_mnist() -> tuple[Predictions, Predictions]:
     """Source and target, both labelled, of a ResNet-20 trained on long-tailed Fashion-MNIST.
 
-    The source has the mix that the network was trained on, 1200 rows of the first class down to 120
-    of the last; the target has 1000 of each.
+    The source has the class distribution of the training data, from 1200 rows of the first class to
+    120 of the last; the target has 1000 of each.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def fashion_mnist() -> tuple[Predictions, Predictions]:
 
 
 def origin() -> dict[str, Any]:
-    """How they were made: the command, its settings, the accuracies."""
+    """The origin of the predictions: command, settings, accuracies."""
     import json
 
     found: dict[str, Any] = json.loads(str(_load()["origin"]))
@@ -47,7 +47,7 @@ def origin() -> dict[str, Any]:
 
 
 def as_csv(sample: Predictions) -> str:
-    """A sample as text with a header: p_CLASS for each class, and label if there are labels."""
+    """A sample as CSV with a header: p_CLASS for each class, and label if there are labels."""
     import csv
     import io
 

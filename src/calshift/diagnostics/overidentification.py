@@ -1,4 +1,4 @@
-"""The target's cells as a mixture of the source's classes: the fit, its statistic, its p-value.
+"""The fit of the target's cells by a mixture of the source's classes, and its p-value.
 
 J is least squares weighted by the sampling noise of both sides, and its p-value comes from tables
 drawn under the fitted mixture. docs/mathematics.md, "Is it label shift at all?".
@@ -11,18 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.binning.confidence_cells import merge_places, merged
+from calshift.binning.confidence_cells import merge_counts, merge_places
 
-STEPS = 2  # of least squares, each with the noise of the shares before
-RIDGE = 1e-12  # on a matrix of unit diagonal: classes that are not told apart share their mass
+STEPS = 2  # of least squares, each with the noise at the shares of the step before
+RIDGE = 1e-12  # on a matrix of unit diagonal, for classes that cannot be distinguished
 DEPENDENT = 1e-8  # squared distance of a column to those before it, below which it adds no rank
 MANY, SPARSE = 300, 0.05  # columns and share of non-zeros that make sparse products faster
-EM_STEPS, SETTLED = 100, 1e-4  # and the change of the shares, in sum, at which they end
-ADDED = 0.05  # rows a class: with none, rare kinds of rows are missing from the bootstrap
-NO_SHARE = 1e-6  # of a class in a cell, too little to be drawn
-STOP = 20  # draws as extreme as the data, after which no more are made
+EM_STEPS, SETTLED = 100, 1e-4  # at most, and the sum of changes of the shares at which they end
+ADDED = 0.05  # rows a class: without them, cells with few rows are missing from the bootstrap
+NO_SHARE = 1e-6  # of a class in a cell, below which no row is drawn
+STOP = 20  # draws as extreme as the data, at which the bootstrap ends
 MOST_DRAWN = 2_000_000  # counts drawn at once
-DRAWN_AT_ONCE = 50  # pairs of tables: where the data are ordinary, few more are ever made
+DRAWN_AT_ONCE = 50  # pairs of tables: under label shift, few more are needed
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class CellMixture:
     statistic : (B,) J
     df : (B,) cells in use less the rank of the class columns
     shares : (B, S) q, of any sign, with sum 1
-    bounded : (B, S) w, the positive shares with which the noise was reckoned
+    bounded : (B, S) w, the positive shares at which the noise was computed
     """
 
     statistic: np.ndarray
@@ -60,7 +60,7 @@ class CellMixture:
 
     @property
     def tail(self) -> np.ndarray:
-        """(B,) the chi-square tail of J: what makes fits on different cells comparable."""
+        """(B,) the chi-square tail of J, comparable between fits on different cells."""
         from scipy.special import chdtrc
 
         return np.where(self.df > 0, chdtrc(np.maximum(self.df, 1), self.statistic), 1.0)
@@ -108,7 +108,7 @@ def _correlations(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _rank(G: np.ndarray) -> np.ndarray:
-    """Of columns with these correlations: those at a distance from the span of the ones before."""
+    """Rank of columns with these correlations: those outside the span of the columns before."""
     distance = np.diagonal(np.linalg.cholesky(G), axis1=1, axis2=2) ** 2
     return np.asarray(np.count_nonzero(distance > DEPENDENT, axis=1))
 
@@ -120,8 +120,8 @@ def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 def likeliest_mixture(tables: Tables) -> tuple[np.ndarray, np.ndarray]:
     """A (cells, S) and q (S,) of about the largest likelihood of both tables under label shift.
 
-    EM, from columns to which a twentieth of a row is added, spread like both samples: where the
-    source shows no row of a class, the target may tell that there are some.
+    EM, from columns to which a twentieth of a row is added, distributed as both samples together:
+    a class may have target rows in cells where it has no source rows.
     """
     source, target = tables.source, tables.target
     n, pooled = source.sum(axis=0), source.sum(axis=1) + target
@@ -146,11 +146,11 @@ def p_value(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[float, int]:
-    """Of a chi-square tail, by the parametric bootstrap, and how many tables were drawn.
+    """The p-value of a chi-square tail by the parametric bootstrap, and the number of draws.
 
     (1 + those as extreme) / (1 + draws); or 20 / l, if the l-th is the 20th as extreme (Besag and
-    Clifford's sequential test: a p-value of the same validity). Cells are joined anew in every
-    draw: holding them fixed would forget that the data's cells were chosen to be well filled.
+    Clifford's sequential test: a p-value of the same validity). Cells are merged anew in every
+    draw, because those of the data were merged by their counts.
     """
     draw = _sampler(tables, *null)
     at_once = int(np.clip(MOST_DRAWN // tables.source.size, 1, DRAWN_AT_ONCE))
@@ -158,7 +158,7 @@ def p_value(
     while len(extreme) < draws and extreme.sum() < STOP:
         source, target = draw(min(at_once, draws - len(extreme)), rng)
         place = merge_places(source, target, tables.groups)
-        fit = nearest_mixture(merged(source, place), merged(target, place), null[1])
+        fit = nearest_mixture(merge_counts(source, place), merge_counts(target, place), null[1])
         extreme = np.append(extreme, fit.tail <= tail)
     if extreme.sum() >= STOP:
         stopped = int(np.flatnonzero(extreme)[STOP - 1]) + 1
@@ -169,7 +169,7 @@ def p_value(
 def _sampler(
     tables: Tables, A: np.ndarray, q: np.ndarray
 ) -> Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray]]:
-    """Draws pairs of tables under label shift, with the source's class counts."""
+    """A function that draws pairs of tables under label shift, with the source's class counts."""
     n = np.maximum(np.rint(tables.source.sum(axis=0)), 1).astype(np.int64)
     m = max(round(float(tables.target.sum())), 1)
     prior = A @ q / (A @ q).sum()

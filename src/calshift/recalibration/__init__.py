@@ -1,4 +1,4 @@
-"""Recalibrators: one file a family, and their names."""
+"""Recalibrators by name; one file for each family."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ DEFAULT_RECALIBRATOR = "shift"  # why: docs/mathematics.md section 11, benchmark
 
 
 def make_recalibrator(method: Any) -> Recalibrator:
-    """A method's name, or a recalibrator, as one that is not fitted."""
+    """A recalibrator that is not fitted, from a method's name or another recalibrator."""
     if isinstance(method, Recalibrator):
-        return method._fresh()
+        return method._clone()
     if not isinstance(method, str) or method not in RECALIBRATORS:
         msg = f"method must be one of {', '.join(RECALIBRATORS)}, or a recalibrator; got {method!r}"
         raise InvalidInput(msg)

@@ -1,4 +1,4 @@
-"""What all recalibrators share: fit, transform, JSON, and scikit-learn's manners."""
+"""The base of the recalibrators: fit, transform, JSON, and the scikit-learn estimator API."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calshift._core.validate import check_same_names
 from calshift.engines.base import rows_in_memory
 from calshift.engines.open import open_source, rows_of_pair
 from calshift.errors import InvalidInput
-from calshift.recalibration.serialization import Check, class_names
+from calshift.recalibration.serialization import Check, read_class_names
 from calshift.results import ClassWeights
 
 FORMAT, VERSION = "calshift recalibrator", 1
@@ -21,20 +21,20 @@ Self = TypeVar("Self", bound="Recalibrator")
 
 
 class Recalibrator:
-    """Mends probabilities: `fit` on a labelled source, with or without a target, then `transform`.
+    """Recalibrates probabilities: `fit` on a labelled source and an optional target, `transform`.
 
-    A subclass says in `_learn` what it learns, by the names of `_learned`, and in `_mend` what it
-    does to a matrix of probabilities. What is learned is plain numbers and arrays of them, so that
-    `to_dict` can be written as JSON; `_learned` has the check by which each of them is read again.
+    A subclass implements `_fit`, which returns the fitted values named in `_learned`, and
+    `_transform` of a matrix of probabilities. Fitted values are numbers and arrays, so that
+    `to_dict` can be written as JSON; `_learned` has the function that validates each when read.
 
     Parameters
     ----------
-    weights : class weights for `fit`, where it is not given any
+    weights : class weights for `fit`, unless it is given others
 
     Attributes
     ----------
-    keeps_ranking : whether the order of the classes within a row always stays, and with it accuracy
-    n_classes_, classes_ : how many classes it was fitted to, and their names or None
+    keeps_ranking : whether the order of the classes within a row, and so accuracy, never changes
+    n_classes_, classes_ : number of classes at fit, and their names or None
     """
 
     weights: Any
@@ -45,15 +45,15 @@ class Recalibrator:
         self.weights = weights
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
-        """Values of the names in `_learned`."""
+        """The fitted values, by the names of `_learned`."""
         raise NotImplementedError
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
         """(n, K) -> (n, K)."""
         raise NotImplementedError
 
-    def _fresh(self: Self) -> Self:
-        """The same, not fitted."""
+    def _clone(self: Self) -> Self:
+        """A recalibrator with the same parameters that is not fitted."""
         return type(self)(**self.get_params(deep=False))
 
     def fit(
@@ -64,14 +64,14 @@ class Recalibrator:
         *,
         weights: Any = None,
     ) -> Self:
-        """Fit to labelled source rows, for the target's mix where it is given or known.
+        """Fit to labelled source rows, for the class distribution of the target if it is known.
 
         Parameters
         ----------
         p_source, y_source : predictions and labels of the source, or a `Predictions` alone
         p_target : predictions of the target, without labels
-        weights : class weights, a method's name, a vector or a ClassWeights; in the place of the
-            constructor's. A name needs ``p_target``; None with a ``p_target`` estimates them.
+        weights : class weights, a method's name, a vector or a ClassWeights, instead of those of
+            the constructor. A name needs ``p_target``; None with a ``p_target`` estimates them.
         """
         if p_target is None:
             source, target = rows_in_memory(open_source(p_source, y_source), "fit"), None
@@ -79,7 +79,7 @@ class Recalibrator:
             source, target = rows_of_pair(p_source, y_source, p_target)
         asked = getattr(self, "weights", None) if weights is None else weights
         if target is None and isinstance(asked, str):
-            msg = f"weights={asked!r} needs a p_target, from which it estimates them"
+            msg = f"weights={asked!r} needs a p_target, from which the weights are estimated"
             raise InvalidInput(msg)
         learned = self._fit(source, target, asked)
         self.__dict__.update({name: learned[name] for name in self._learned})
@@ -87,27 +87,19 @@ class Recalibrator:
         return self
 
     def transform(self, p: Any) -> Any:
-        """Mended probabilities, each row by itself; a `Predictions` comes back as one."""
+        """Recalibrated probabilities, row by row; a `Predictions` for a `Predictions`."""
         given = as_predictions(p, labelled=False)
         self._check_classes(given)
-        # one layout, so that a row's sums do not depend on how the others lie in memory
+        # one memory layout, so that the sum of a row does not depend on the others
         rows = np.array(given.matrix, dtype=float, order="C")
-        mended = self._transform(rows / rows.sum(axis=1, keepdims=True))
-        mended = mended[:, 1] if given.p.ndim == 1 else mended
-        mended = mended.astype(given.p.dtype, copy=False)
-        if not isinstance(p, Predictions):
-            return mended
-        return given.with_probabilities(mended, keep_classes=True)
+        q = self._transform(rows / rows.sum(axis=1, keepdims=True))
+        q = (q[:, 1] if given.p.ndim == 1 else q).astype(given.p.dtype, copy=False)
+        return given.with_probabilities(q, keep_classes=True) if isinstance(p, Predictions) else q
 
     def fit_transform(
-        self,
-        p_source: Any,
-        y_source: Any = None,
-        p_target: Any = None,
-        *,
-        weights: Any = None,
+        self, p_source: Any, y_source: Any = None, p_target: Any = None, *, weights: Any = None
     ) -> Any:
-        """`fit`, then `transform` of the source, as pipelines ask for."""
+        """`fit`, then `transform` of the source, for pipelines."""
         return self.fit(p_source, y_source, p_target, weights=weights).transform(p_source)
 
     def _check_classes(self, given: Predictions) -> None:
@@ -115,19 +107,20 @@ class Recalibrator:
             msg = f"{type(self).__name__} is not fitted: call fit first"
             raise InvalidInput(msg)
         if given.n_classes != self.n_classes_:
-            msg = f"p must have {self.n_classes_} classes, as at fit; it has {given.n_classes}"
+            msg = f"p must have {self.n_classes_} classes, as at fit; got {given.n_classes}"
             raise InvalidInput(msg)
-        names = [
-            None if of is None else tuple(map(str, of)) for of in (self.classes_, given.classes)
-        ]
-        check_same_names(names[0], names[1], ("the recalibrator", "p"))
+        fitted, other = (
+            None if names is None else tuple(map(str, names))
+            for names in (self.classes_, given.classes)
+        )
+        check_same_names(fitted, other, ("the recalibrator", "p"))
 
     # JSON -----------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, in plain values that JSON can hold; `from_dict` reads it."""
+        """The recalibrator as plain values for JSON; `from_dict` restores it."""
         if not self.__sklearn_is_fitted__():
-            msg = f"{type(self).__name__} is not fitted: there is nothing to save"
+            msg = f"{type(self).__name__} is not fitted: call fit before to_dict"
             raise InvalidInput(msg)
         names = None if self.classes_ is None else [str(name) for name in self.classes_]
         return {
@@ -145,10 +138,10 @@ class Recalibrator:
 
     @classmethod
     def from_dict(cls: type[Self], saved: Any) -> Self:
-        """The recalibrator that `to_dict` described; on `Recalibrator` of any kind."""
+        """The recalibrator saved by `to_dict`; called on `Recalibrator`, of any subclass."""
         kinds = {kind.__name__: kind for kind in Recalibrator.__subclasses__()}
         if not isinstance(saved, dict) or saved.get("format") != FORMAT:
-            msg = f"saved must be what to_dict gave, with format {FORMAT!r}"
+            msg = f"saved must be the result of to_dict, with format {FORMAT!r}"
             raise InvalidInput(msg)
         name, version = saved.get("name"), saved.get("version")
         if version is True or version != VERSION or not (isinstance(name, str) and name in kinds):
@@ -161,38 +154,38 @@ class Recalibrator:
         if not issubclass(kind, cls):
             msg = f"saved is a {name}, not a {cls.__name__}: use Recalibrator.from_dict"
             raise InvalidInput(msg)
-        restored: Self = kind._restored(saved)
+        restored: Self = kind._restore(saved)
         return restored
 
     @classmethod
-    def _restored(cls: type[Self], saved: dict[str, Any]) -> Self:
+    def _restore(cls: type[Self], saved: dict[str, Any]) -> Self:
         K, learned = saved.get("n_classes"), saved.get("learned")
-        whole = {"n_classes", "classes", "parameters", "learned"} <= set(saved)
-        if not (whole and type(K) is int and K >= 2 and isinstance(learned, dict)):
-            msg = "saved is not whole: it must hold n_classes, classes, parameters and learned"
+        complete = {"n_classes", "classes", "parameters", "learned"} <= set(saved)
+        if not (complete and type(K) is int and K >= 2 and isinstance(learned, dict)):
+            msg = "saved must have n_classes of at least 2, classes, parameters and learned"
             raise InvalidInput(msg)
         if set(learned) != set(cls._learned):
-            msg = f"saved must hold {', '.join(cls._learned)} of a {cls.__name__}"
+            msg = f"saved must have {', '.join(cls._learned)} of a {cls.__name__} in learned"
             raise InvalidInput(msg)
         made = cls(**cls._parameters_from(saved))
         for name, check in cls._learned.items():
             try:
                 setattr(made, name, check(learned[name], K))
             except ValueError as problem:
-                about = f": {problem}" if isinstance(problem, InvalidInput) else ""
-                msg = f"saved holds no {name} of a {cls.__name__} of {K} classes{about}"
+                why = f": {problem}" if isinstance(problem, InvalidInput) else ""
+                msg = f"saved has no valid {name} of a {cls.__name__} of {K} classes{why}"
                 raise InvalidInput(msg) from None
-        made.n_classes_, made.classes_ = K, class_names(saved["classes"], K)
+        made.n_classes_, made.classes_ = K, read_class_names(saved["classes"], K)
         return made
 
     @classmethod
     def _parameters_from(cls, saved: dict[str, Any]) -> dict[str, Any]:
         given, known = saved["parameters"], inspect.signature(cls).parameters
         if not isinstance(given, dict) or set(given) - set(known):
-            msg = f"saved must hold the parameters of {cls.__name__}: {', '.join(known) or 'none'}"
+            msg = f"saved must have the parameters of {cls.__name__}: {', '.join(known) or 'none'}"
             raise InvalidInput(msg)
         weights = given.get("weights")
-        if isinstance(weights, list):  # JSON has no NaN, which a class unseen has for a weight
+        if isinstance(weights, list):  # None is the NaN of a class not in the source
             given = {**given, "weights": [np.nan if w is None else w for w in weights]}
         return given
 
@@ -226,7 +219,12 @@ class Recalibrator:
         return hasattr(self, "n_classes_")
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags  # only if asked
+        from sklearn.utils import (
+            InputTags,
+            Tags,
+            TargetTags,
+            TransformerTags,
+        )  # optional dependency
 
         return Tags(
             estimator_type="transformer",
@@ -241,7 +239,7 @@ class Recalibrator:
 
 
 def plain_value(value: Any) -> Any:
-    """Numbers, lists and texts in the place of arrays, class weights and recalibrators."""
+    """Numbers, lists and strings for arrays, class weights and recalibrators."""
     if isinstance(value, Recalibrator):
         return value.to_dict()
     if isinstance(value, ClassWeights):

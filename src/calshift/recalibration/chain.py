@@ -1,4 +1,4 @@
-"""One recalibrator after another."""
+"""Recalibrators applied one after another."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from calshift.recalibration.base import Recalibrator
 
 
 class Chain(Recalibrator):
-    """Recalibrators in a row: calibrate on the source, then correct for the target.
+    """Recalibrators applied in sequence: calibrate on the source, then correct for the target.
 
-    All but the last are fitted to the source as it is; the last one sees the target and the
-    weights too, and what the others made of both samples.
+    All but the last are fitted to the source alone; the last one is fitted with the target and the
+    weights, to both samples as transformed by the others.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Chain(Recalibrator):
     False
     """
 
-    _learned: ClassVar = {"steps_": lambda value, K: _steps(value, K)}
+    _learned: ClassVar = {"steps_": lambda value, K: _read_steps(value, K)}
     steps_: list[Recalibrator]
 
     def __init__(self, steps: Sequence[Recalibrator]) -> None:
@@ -38,26 +38,26 @@ class Chain(Recalibrator):
 
     @property
     def keeps_ranking(self) -> bool:  # type: ignore[override]
-        """Whether all of its steps do."""
-        return all(step.keeps_ranking for step in self._checked())
+        """Whether every step keeps the ranking."""
+        return all(step.keeps_ranking for step in self._validate_steps())
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
-        fitted = [step._fresh() for step in self._checked()]
+        fitted = [step._clone() for step in self._validate_steps()]
         for step in fitted[:-1]:
-            source = _fitted_alone(step, source).transform(source)
+            source = _fit_without_target(step, source).transform(source)
             target = None if target is None else step.transform(target)
         fitted[-1].fit(source, None, target, weights=weights)
         return {"steps_": fitted}
 
-    def _fresh(self) -> Chain:
-        return Chain([step._fresh() for step in self._checked()])
+    def _clone(self) -> Chain:
+        return Chain([step._clone() for step in self._validate_steps()])
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
         for step in self.steps_:
             p = step._transform(p)
         return p
 
-    def _checked(self) -> list[Recalibrator]:
+    def _validate_steps(self) -> list[Recalibrator]:
         steps = list(self.steps) if isinstance(self.steps, list | tuple) else []
         if not steps or not all(isinstance(step, Recalibrator) for step in steps):
             msg = f"steps must be a list of recalibrators; got {self.steps!r}"
@@ -66,37 +66,39 @@ class Chain(Recalibrator):
 
     def _plain_parameters(self) -> dict[str, Any]:
         if self.__sklearn_is_fitted__():
-            return {}  # its steps are told by what they learned
+            return {}  # learned has the fitted steps with their parameters
         return {
-            "steps": [[type(step).__name__, step._plain_parameters()] for step in self._checked()]
+            "steps": [
+                [type(step).__name__, step._plain_parameters()] for step in self._validate_steps()
+            ]
         }
 
     @classmethod
     def _parameters_from(cls, saved: dict[str, Any]) -> dict[str, Any]:
         if saved["parameters"] != {}:
-            msg = "saved must hold the parameters of Chain: none, its steps tell theirs"
+            msg = "saved must have no parameters of Chain: each of its steps has its own"
             raise InvalidInput(msg)
         return {"steps": ()}
 
     @classmethod
-    def _restored(cls, saved: dict[str, Any]) -> Chain:
-        made = super()._restored(saved)
-        made.steps = [step._fresh() for step in made.steps_]
+    def _restore(cls, saved: dict[str, Any]) -> Chain:
+        made = super()._restore(saved)
+        made.steps = [step._clone() for step in made.steps_]
         return made
 
 
-def _fitted_alone(step: Recalibrator, source: Predictions) -> Recalibrator:
+def _fit_without_target(step: Recalibrator, source: Predictions) -> Recalibrator:
     try:
         return step.fit(source)
     except InvalidInput as problem:
         if "p_target" not in str(problem):
             raise
-        msg = f"only the last step of a Chain sees the target: {step!r} needs it, and must be last"
+        msg = f"only the last step of a Chain is fitted to the target; {step!r} must be last"
         raise InvalidInput(msg) from problem
 
 
-def _steps(value: Any, K: int) -> list[Recalibrator]:
-    """Steps from JSON, each of K classes."""
+def _read_steps(value: Any, K: int) -> list[Recalibrator]:
+    """Fitted steps, each of K classes."""
     if not isinstance(value, list) or not value:
         raise ValueError
     steps = [Recalibrator.from_dict(step) for step in value]

@@ -9,21 +9,21 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.engines import Arrays
 from calshift.recalibration.base import Recalibrator
-from calshift.recalibration.serialization import positive, three_shares
-from calshift.recalibration.source_weights import fit_slope, for_target
-from calshift.scaling import tempered
+from calshift.recalibration.serialization import read_positive, read_shares
+from calshift.recalibration.source_weights import fit_slope, weight_for_target
+from calshift.scaling.calibrator import temper
 from calshift.weights.mixture import maximize_mixture
 
 
 class EnsembleTemperatureScaling(Recalibrator):
-    """A mean of softmax(log p / T), p itself, and 1 / K, with shares of largest likelihood.
+    """A mixture of softmax(log p / T), p and 1 / K, with shares of largest likelihood.
 
-    After Zhang, Kailkhura and Han (2020). More freedom than a temperature, the same ranking. A
-    probability of exactly 0 grows to the share of 1 / K, if that has one.
+    After Zhang, Kailkhura and Han (2020). More flexible than a temperature, with the same ranking.
+    A probability of exactly 0 becomes the share of the uniform member over K.
 
     Parameters
     ----------
-    weights : class weights for `fit`, where it is not given any
+    weights : class weights for `fit`, unless it is given others
 
     Attributes
     ----------
@@ -32,12 +32,12 @@ class EnsembleTemperatureScaling(Recalibrator):
     """
 
     keeps_ranking = True
-    _learned: ClassVar = {"temperature_": positive, "shares_": three_shares}
+    _learned: ClassVar = {"temperature_": read_positive, "shares_": read_shares}
     temperature_: float
     shares_: np.ndarray
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
-        rows = for_target(source, target, weights)
+        rows = weight_for_target(source, target, weights)
         slope = fit_slope(rows)
         p, at = rows.matrix.astype(float), np.arange(len(rows))
         hits = [part[at, rows.labels] for part in self._members(p, slope)]
@@ -52,4 +52,4 @@ class EnsembleTemperatureScaling(Recalibrator):
 
     @staticmethod
     def _members(p: np.ndarray, slope: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return tempered(p, slope), p, np.full_like(p, 1 / p.shape[1])
+        return temper(p, slope), p, np.full_like(p, 1 / p.shape[1])

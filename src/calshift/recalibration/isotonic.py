@@ -9,62 +9,63 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.errors import InvalidInput
 from calshift.recalibration.base import Recalibrator
-from calshift.recalibration.serialization import corners
-from calshift.recalibration.source_weights import for_target
+from calshift.recalibration.serialization import read_corners
+from calshift.recalibration.source_weights import weight_for_target
 
-TIE = 1e-9  # by which two frequencies may differ from rounding
+TIE = 1e-9  # difference of two frequencies that is rounding
 PSEUDO_ROWS = 1.0  # in every block, at its mean score: no frequency is exactly 0 or 1
 
 
 class IsotonicScaling(Recalibrator):
-    """Each class's frequency as an increasing function of its score, then rows made to sum to 1.
+    """Each class's frequency as an increasing function of its score, rows then normalised.
 
-    One further row in every block of the regression, at the block's mean score, keeps frequencies
+    One pseudo-row in every block of the regression, at the block's mean score, keeps frequencies
     away from 0 and 1; with few rows a class it still fits noise. A probability of exactly 0 stays
-    0, a class that the source lacks keeps its scores, and so does a row that would have no mass
-    left.
+    0; a class that is not in the source keeps its scores, and so does a row left without mass.
 
     Parameters
     ----------
-    weights : class weights for `fit`, where it is not given any
+    weights : class weights for `fit`, unless it is given others
 
     Attributes
     ----------
-    scores_, frequencies_ : K arrays each, the corners of the functions
+    scores_, frequencies_ : K arrays each, the corners of the piecewise linear functions
     """
 
-    _learned: ClassVar = {"scores_": corners, "frequencies_": corners}
+    _learned: ClassVar = {"scores_": read_corners, "frequencies_": read_corners}
     scores_: list[np.ndarray]
     frequencies_: list[np.ndarray]
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
-        rows = for_target(source, target, weights)
+        rows = weight_for_target(source, target, weights)
         p, seen = rows.matrix.astype(float), rows.class_counts > 0
         corners = [
-            _corners(p[:, c], rows.labels == c, rows.frequency) if seen[c] else (np.zeros(0),) * 2
+            _fit_corners(p[:, c], rows.labels == c, rows.frequency)
+            if seen[c]
+            else (np.zeros(0),) * 2
             for c in range(rows.n_classes)
         ]
         return {"scores_": [x for x, _ in corners], "frequencies_": [y for _, y in corners]}
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        mended = p.copy()
+        q = p.copy()
         for c, (x, y) in enumerate(zip(self.scores_, self.frequencies_, strict=True)):
             if len(x):
-                mended[:, c] = np.interp(p[:, c], x, y)
-        mended[p <= 0] = 0.0
-        total = mended.sum(axis=1, keepdims=True)
-        return np.where(total > 0, mended / np.where(total > 0, total, 1.0), p)
+                q[:, c] = np.interp(p[:, c], x, y)
+        q[p <= 0] = 0.0
+        total = q.sum(axis=1, keepdims=True)
+        return np.where(total > 0, q / np.where(total > 0, total, 1.0), p)
 
     @classmethod
-    def _restored(cls, saved: dict[str, Any]) -> IsotonicScaling:
-        made = super()._restored(saved)
+    def _restore(cls, saved: dict[str, Any]) -> IsotonicScaling:
+        made = super()._restore(saved)
         if [len(x) for x in made.scores_] != [len(y) for y in made.frequencies_]:
-            msg = "saved must hold as many frequencies as scores for every class"
+            msg = "saved must have as many frequencies as scores for every class"
             raise InvalidInput(msg)
         return made
 
 
-def _corners(score: np.ndarray, hit: np.ndarray, frequency: np.ndarray) -> tuple[Any, Any]:
+def _fit_corners(score: np.ndarray, hit: np.ndarray, frequency: np.ndarray) -> tuple[Any, Any]:
     """First and last score of each block, with its frequency."""
     order = np.argsort(score, kind="stable")
     score, weight = score[order], frequency[order]
@@ -72,13 +73,13 @@ def _corners(score: np.ndarray, hit: np.ndarray, frequency: np.ndarray) -> tuple
     ties = np.flatnonzero(np.diff(score, prepend=-1.0) > 0)
     weight_tie = np.add.reduceat(weight, ties)
     value_tie = np.add.reduceat(weight * value, ties) / weight_tie
-    starts = _pooled(value_tie, weight_tie)
+    starts = _pool_blocks(value_tie, weight_tie)
     mass = np.add.reduceat(weight_tie, starts)
     mean = np.add.reduceat(weight_tie * score[ties], starts) / mass
     found = np.add.reduceat(weight_tie * value_tie, starts) / mass
     found = (mass * found + PSEUDO_ROWS * mean) / (mass + PSEUDO_ROWS)
     mass = mass + PSEUDO_ROWS
-    again = _pooled(found, mass)  # the pseudo-rows may have turned the order of neighbours
+    again = _pool_blocks(found, mass)  # the pseudo-rows may have reversed the order of neighbours
     mass_again = np.add.reduceat(mass, again)
     found = np.add.reduceat(mass * found, again) / mass_again
     starts = starts[again]
@@ -89,19 +90,14 @@ def _corners(score: np.ndarray, hit: np.ndarray, frequency: np.ndarray) -> tuple
     return x[kept], y[kept]
 
 
-def _pooled(value: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _pool_blocks(value: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """First index of each block of the increasing least-squares fit (pool adjacent violators)."""
-    starts: list[int] = []
-    means: list[float] = []
-    masses: list[float] = []
-    for k in range(len(value)):
-        start, mean, mass = k, float(value[k]), float(weight[k])
-        while means and means[-1] > mean - TIE:
-            other, other_mass = means.pop(), masses.pop()
-            start = starts.pop()
+    blocks: list[tuple[int, float, float]] = []  # first index, mean, mass
+    for k, (mean, mass) in enumerate(zip(value.tolist(), weight.tolist(), strict=True)):
+        start = k
+        while blocks and blocks[-1][1] > mean - TIE:
+            start, other, other_mass = blocks.pop()
             mean = (mean * mass + other * other_mass) / (mass + other_mass)
             mass += other_mass
-        starts.append(start)
-        means.append(mean)
-        masses.append(mass)
-    return np.array(starts)
+        blocks.append((start, mean, mass))
+    return np.array([start for start, _, _ in blocks])

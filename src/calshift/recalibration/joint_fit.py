@@ -1,7 +1,7 @@
-"""Vector scaling and the target's mix of classes, fitted together.
+"""Vector scaling and the class weights of the target, fitted jointly.
 
 Source: P(y | x) ~ exp(a log p + b); target: the same times exp(s), s_y the log weight of class y.
-The labels of the source speak for a and b; which sample a row belongs to speaks for all of them.
+The labels of the source determine a and b; the sample that a row belongs to determines all three.
 docs/mathematics.md section 11.
 """
 
@@ -15,31 +15,25 @@ from calshift._core.addable import Tally
 from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
-from calshift.scaling import (
-    KINDS,
-    LEAST_PROBABILITY,
-    LEAST_STRENGTH,
-    Maximum,
-    Parts,
-    Prior,
-    Scaling,
-    orthogonal_projector,
-    penalised_maximum,
-    place_block,
-    scaling_prior,
-    shares_column,
-    unfitted,
+from calshift.scaling.calibrator import LEAST_PROBABILITY, Scaling
+from calshift.scaling.fit import (
+    complement_projector,
+    embed_block,
+    log_share_design,
+    make_identity,
+    make_scaling_prior,
 )
+from calshift.scaling.penalised import LEAST_STRENGTH, Maximum, Prior, maximize_penalised
 
-LARGEST_STRENGTH = 1e4  # a spread of .01
-PRIOR_STEPS = {"vs": 20, "bcts": 8}  # fewer where there are so many classes that each costs
-STRIDE = 1.5  # strengths of forms that meet swing with longer ones
+LARGEST_STRENGTH = 1e4  # a standard deviation of .01
+PRIOR_STEPS = {"vs": 20, "bcts": 8}  # fewer for many classes, where a step is expensive
+STRIDE = 1.5  # strengths of forms that overlap oscillate with larger ones
 MOST_SLOPES = 200  # classes up to which each has a slope of its own
 
 
 @dataclass(frozen=True, eq=False)
 class ShiftedScaling(Frozen):
-    """A calibrator of the source, and log weights that carry it to the target.
+    """A calibrator of the source, and the log class weights of the target.
 
     Attributes
     ----------
@@ -57,7 +51,7 @@ class ShiftedScaling(Frozen):
         """(N,) slopes, biases, shifts."""
         return np.concatenate([self.scaling.parameters, self.shift])
 
-    def at(self, parameters: np.ndarray) -> ShiftedScaling:
+    def with_parameters(self, parameters: np.ndarray) -> ShiftedScaling:
         """The same with other parameters."""
         d = len(self.scaling.parameters)
         scaling = replace(self.scaling, parameters=parameters[:d])
@@ -77,20 +71,20 @@ class ShiftedScaling(Frozen):
         return self._membership(batch, 1.0)
 
     def _membership(self, batch: Predictions, inside: float) -> Tally:
-        """Of the row's sample: the odds of the target are odds . sum_y p_y exp(s_y).
+        """Likelihood of the row's sample: the odds of the target are odds . sum_y p_y exp(s_y).
 
         The information is the expected one, sum m (1 - m) x x', x the gradient of the log-odds.
         """
         scores, f = batch.p, batch.frequency
         z = self.scaling.slope * scores + self.scaling.bias
-        p, total = _normalised(z)
-        posterior, shifted = _normalised(z + self.shift)
+        p, total = _softmax(z)
+        posterior, shifted = _softmax(z + self.shift)
         log_odds = np.log(self.odds) + shifted - total
         share = (1 + np.tanh(log_odds / 2)) / 2
         value = -f @ np.logaddexp(0.0, log_odds - 2 * inside * log_odds)
         by_bias = posterior - p
         by_slope = by_bias * scores
-        if KINDS[self.scaling.kind][0]:
+        if self.scaling.one_slope:
             by_slope = by_slope.sum(axis=1, keepdims=True)
         x = np.hstack([by_slope, by_bias, posterior])
         gradient = (f * (inside - share)) @ x
@@ -98,8 +92,8 @@ class ShiftedScaling(Frozen):
         return Tally(value=value, gradient=gradient, information=x.T @ x)
 
 
-def _normalised(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of softmax(z), and the logarithm of what they were divided by."""
+def _softmax(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """softmax(z) by row, and log sum_y exp(z_y)."""
     top = z.max(axis=1, keepdims=True)
     p = np.exp(z - top)
     total = p.sum(axis=1, keepdims=True)
@@ -107,63 +101,57 @@ def _normalised(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return p, (np.log(total) + top)[:, 0]
 
 
-def kind_for(K: int) -> str:
-    """The calibrator for so many classes."""
+def choose_kind(K: int) -> str:
+    """The kind of calibrator for K classes."""
     return "vs" if K <= MOST_SLOPES else "bcts"
 
 
 def fit_jointly(
-    source: Engine,
-    target: Engine,
-    class_counts: np.ndarray,
-    floor: float = LEAST_PROBABILITY,
+    source: Engine, target: Engine, class_counts: np.ndarray, floor: float = LEAST_PROBABILITY
 ) -> tuple[ShiftedScaling, Maximum]:
     """The parameters of largest penalised likelihood.
 
-    Every class must have a count: what stands for the rows of a class that the source lacks. A
-    probability below the floor counts as that.
+    Every class count must be positive, also of a class that is not in the source. Probabilities
+    below the floor are replaced by it.
     """
-    kind = kind_for(len(class_counts))
+    kind = choose_kind(len(class_counts))
     sizes = source.summary.size, target.summary.size
     model = ShiftedScaling(
-        unfitted(kind, class_counts, floor), np.zeros(len(class_counts)), sizes[1] / sizes[0]
+        make_identity(kind, class_counts, floor), np.zeros(len(class_counts)), sizes[1] / sizes[0]
     )
     scored = source.mapped(model.scaling.scores), target.mapped(model.scaling.scores)
 
-    def likelihood(parameters: np.ndarray) -> Parts:
-        there = model.at(parameters)
-        with np.errstate(over="ignore", invalid="ignore"):  # far steps, which are taken back
-            sums = scored[0].total(there.source) + scored[1].total(there.target)
-        return sums["value"], sums["gradient"], sums["information"]
+    def likelihood(parameters: np.ndarray) -> Tally:
+        there = model.with_parameters(parameters)
+        with np.errstate(over="ignore", invalid="ignore"):  # long steps, which are then halved
+            sums: Tally = scored[0].total(there.source) + scored[1].total(there.target)
+        return sums
 
-    found = penalised_maximum(likelihood, joint_prior(kind, class_counts), sum(sizes))
-    return model.at(found.parameters), found
+    found = maximize_penalised(likelihood, make_joint_prior(kind, class_counts), sum(sizes))
+    return model.with_parameters(found.parameters), found
 
 
-def joint_prior(kind: str, class_counts: np.ndarray) -> Prior:
-    """Biases and shifts vary around the law of log class shares, and their sum around a constant.
+def make_joint_prior(kind: str, class_counts: np.ndarray) -> Prior:
+    """Biases and shifts vary around multiples of the log class shares, their sum around a constant.
 
-    The sum is how the target's probabilities depart from the model's own: where it is constant, a
-    temperature is all that they need.
+    The sum is the difference between the target's probabilities and those of the model: where it is
+    constant, a temperature corrects them.
     """
-    inner = scaling_prior(kind, class_counts)
+    inner = make_scaling_prior(kind, class_counts)
     d, K = len(inner.centre), len(class_counts)
-    N, around_shares, around_one = (
-        d + K,
-        orthogonal_projector(shares_column(class_counts)),
-        orthogonal_projector(np.ones((K, 1))),
-    )
-    biases, shifts = slice(d - K, d), slice(d, N)
-    forms = [place_block(around_one, slice(0, K), slice(0, K), N)] if kind == "vs" else []
-    forms += [place_block(around_shares, part, part, N) for part in (biases, shifts)]
-    pairs = [(one, two) for one in (biases, shifts) for two in (biases, shifts)]
-    forms.append(sum((place_block(around_one, *pair, N) for pair in pairs), np.zeros((N, N))))
+    N, around_one = d + K, complement_projector(np.ones((K, 1)))
+    around_shares = complement_projector(log_share_design(class_counts))
+    slopes, biases, shifts = slice(0, K), slice(d - K, d), slice(d, N)
+    forms = [embed_block(around_one, slopes, slopes, N)] if kind == "vs" else []
+    forms += [embed_block(around_shares, part, part, N) for part in (biases, shifts)]
+    difference = np.hstack([np.zeros((K, d - K)), np.eye(K), np.eye(K)])
+    forms.append(difference.T @ around_one @ difference)
     least = LEAST_STRENGTH * np.eye(N)
     least[:d, :d] = inner.least
     rank, ones = round(np.trace(around_shares)), K - 1
 
     def freedom(strength: np.ndarray) -> np.ndarray:
-        """In closed form: where the law has no say biases, shifts and sums compete for two."""
+        """In closed form: off the log shares, biases, shifts and sums share two directions."""
         bias, shift, total = strength[-3:]
         among = rank / (bias * shift + total * (bias + shift))
         shares = [bias * (shift + total), shift * (bias + total), total * (bias + shift)]

@@ -1,4 +1,4 @@
-"""Bayes' correction of the class shares."""
+"""Correction of probabilities for other class priors."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.errors import InvalidInput
 from calshift.recalibration.base import Recalibrator
-from calshift.recalibration.serialization import class_weights
-from calshift.recalibration.source_weights import filled, resolve_weights
-from calshift.scaling import reweighted
+from calshift.recalibration.serialization import read_class_weights
+from calshift.recalibration.source_weights import fill_unseen, resolve_weights
+from calshift.scaling.calibrator import reweight
 
-PRIOR_METHOD = "map"  # em-bcts can find a weight of 0, after which a class is impossible
+PRIOR_METHOD = "map"  # em-bcts can estimate a weight of 0, which makes a class impossible
 
 
 class PriorCorrection(Recalibrator):
-    """p_y w_y / sum_c p_c w_c: Bayes' rule for another mix of classes.
+    """p_y w_y / sum_c p_c w_c: Bayes' rule for other class priors.
 
-    Right where the probabilities are right for the source; calibrate first where they are not, as
-    in ``Chain([VectorScaling(), PriorCorrection()])``. A class that the source lacks has no weight
-    and takes the mean of the others.
+    Correct if the probabilities are calibrated on the source; otherwise calibrate first, as in
+    ``Chain([VectorScaling(), PriorCorrection()])``. A class that is not in the source has no
+    estimated weight and gets the mean of the others.
 
     Parameters
     ----------
-    weights : class weights for `fit`, where it is not given any; estimated ones are those of "map"
+    weights : class weights for `fit`, unless it is given others; estimated by "map"
 
     Attributes
     ----------
@@ -39,15 +39,15 @@ class PriorCorrection(Recalibrator):
     array([[0.333, 0.667]])
     """
 
-    _learned: ClassVar = {"class_weights_": class_weights}
+    _learned: ClassVar = {"class_weights_": read_class_weights}
     class_weights_: np.ndarray
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
         found = resolve_weights(weights, source, target, PRIOR_METHOD)
         if found is None:
-            msg = "PriorCorrection needs a p_target, or weights: without them nothing has changed"
+            msg = "PriorCorrection needs a p_target or weights: it has no correction without them"
             raise InvalidInput(msg)
-        return {"class_weights_": filled(found, weights)}
+        return {"class_weights_": fill_unseen(found, weights)}
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return reweighted(p, self.class_weights_)
+        return reweight(p, self.class_weights_)

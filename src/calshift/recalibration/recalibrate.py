@@ -1,4 +1,4 @@
-"""Mended probabilities, and an honest account of what they are worth."""
+"""Recalibrated probabilities, with cross-fitted calibration errors before and after."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from calshift.recalibration.base import Recalibrator
 from calshift.results import RecalibrationResult
 from calshift.weights import DEFAULT
 
-FEW_CERTAIN, MOST_CERTAIN = 0.01, 0.5  # of the target's rows: said; beyond it, not trusted
+FEW_CERTAIN, MOST_CERTAIN = 0.01, 0.5  # shares of certain rows: a warning; not usable
 
 
 def recalibrate(
@@ -38,7 +38,7 @@ def recalibrate(
     check: bool = True,
     progress: Progress | None = None,
 ) -> RecalibrationResult:
-    """Mend the target's probabilities without its labels.
+    """Recalibrate the target's probabilities without its labels.
 
     Parameters
     ----------
@@ -49,10 +49,10 @@ def recalibrate(
     weights : class weights (a method's name, a vector or a ClassWeights) for the recalibrator and
         for both errors; None leaves them to the recalibrator, and the errors have "em-bcts"
     kind, norm : of the errors; norm 1 or 2
-    folds : in how many parts the rows are divided for ``.after``
-    rng : seed of that division, and of the test
-    check : whether to test that only the mix of classes has changed
-    progress : a callable that is told (fits done, fits in all)
+    folds : number of folds of the cross-fitting for ``.after``
+    rng : seed of the folds, and of the test
+    check : whether to test that only the class distribution has changed
+    progress : callback ``progress(done, total)``, in fits
 
     Returns
     -------
@@ -60,12 +60,12 @@ def recalibrate(
 
     Notes
     -----
-    ``.after`` is honest: each part of both samples is mended by a recalibrator fitted to the other
-    parts, and the label-free error is that of all parts together. The recalibrator returned, fitted
-    to all rows, should do a little better. Where the mix is estimated, an error in it is for the
-    most part common to the mending and to its assessment: the interval of ``.after`` has it, the
-    estimate does not. Both errors rest on label shift, as the mending does: where ``.trusted`` is
-    False, do not use the probabilities.
+    ``.after`` is cross-fitted: each fold of both samples is recalibrated by a fit to the other
+    folds, and the label-free error is that of all folds together. The recalibrator returned, fitted
+    to all rows, should be slightly better. An error of estimated class weights is largely common to
+    the recalibration and to its assessment: it is part of the interval of ``.after``, not of the
+    estimate. Both errors and the recalibration assume label shift: where ``.trusted`` is False, do
+    not use the probabilities.
 
     Examples
     --------
@@ -88,93 +88,82 @@ def recalibrate(
         raise InvalidInput(msg)
     source, target = rows_of_pair(p_source, y_source, p_target)
     generator = validate_rng(rng)
-    parts = _divided(source, target, validate_integer(folds, "folds", 2), generator)
-    fitted, asked = make_recalibrator(method), DEFAULT if weights is None else weights
+    folds_of_rows = _draw_folds(source, target, validate_integer(folds, "folds", 2), generator)
+    fitted, used = make_recalibrator(method), DEFAULT if weights is None else weights
     before = target_calibration_error(
-        source, None, target, weights=asked, kind=kind, norm=norm, check=check,
+        source, None, target, weights=used, kind=kind, norm=norm, check=check,
         rng=int(rng) if is_number(rng) else int(generator.integers(2**31)),
     )  # fmt: skip
     with python_warnings.catch_warnings():
-        python_warnings.simplefilter("ignore", UnreliableWeights)  # the error before told them
+        python_warnings.simplefilter("ignore", UnreliableWeights)  # given with the error before
         fitted.fit(source, None, target, weights=weights)
-        other_rows = _cross_fitted(fitted, (source, target), parts, weights, progress)
-        mended = Arrays(other_rows[0]), Arrays(other_rows[1])
-        after = target_result(*mended, options, asked, None, before.assumption)
-    notes, usable = _objections(target, weights)
+        first, second = _cross_fit(fitted, (source, target), folds_of_rows, weights, progress)
+        after = target_result(Arrays(first), Arrays(second), options, used, None, before.assumption)
+    notes, usable = _recalibration_notes(target, weights)
     return RecalibrationResult(
         probabilities=fitted.transform(target).p,
         recalibrator=fitted,
         before=before,
         after=after,
         change=difference(after, before),
-        folds=int(parts[0].max()) + 1,
+        folds=int(folds_of_rows[0].max()) + 1,
         notes=notes,
         usable=usable,
     )
 
 
-def _objections(target: Predictions, weights: Any) -> tuple[tuple[str, ...], bool]:
-    """What to know about the mending itself, and whether it can be worth anything."""
-    notes, usable = [], True
+def _recalibration_notes(target: Predictions, weights: Any) -> tuple[tuple[str, ...], bool]:
+    """Warnings about the recalibration itself, and whether its probabilities are usable."""
+    notes = []
     certain = float(np.average(target.matrix.max(axis=1) >= 1, weights=target.frequency))
     if certain > FEW_CERTAIN:
         notes.append(
-            f"{certain:.0%} of the target's rows give a class a probability of exactly 1: nothing "
-            "can mend them; keep more digits, or the scores"
+            f"{certain:.0%} of the target's rows give a class a probability of exactly 1, which "
+            "cannot be recalibrated: store more digits, or logits"
         )
-        usable = certain <= MOST_CERTAIN
     if not (weights is None or isinstance(weights, str)):
-        notes.append("mended and judged by the weights given, which are not compared with the data")
-    return tuple(notes), usable
+        notes.append("recalibration and errors use the weights given, not compared with the data")
+    return tuple(notes), certain <= MOST_CERTAIN
 
 
-Division = tuple[np.ndarray, np.ndarray]  # the part of each source row, and of each target row
-
-
-def _divided(
+def _draw_folds(
     source: Predictions, target: Predictions, folds: int, rng: np.random.Generator
-) -> Division:
-    """Rows in parts of equal size; classes are spread evenly over the parts."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """The fold of each source row and of each target row, of equal sizes; stratified by class."""
     if len(target) < 2:
-        msg = "p_target must have at least two rows: what mends one part is fitted to the others"
+        msg = f"p_target must have at least two rows for cross-fitting; got {len(target)}"
         raise InvalidInput(msg)
     folds = min(folds, len(source), len(target))
     order = rng.permutation(len(source))
     order = order[np.argsort(source.labels[order], kind="stable")]
     of_source = np.empty(len(source), dtype=int)
     of_source[order] = np.arange(len(source)) % folds
-    for part in range(folds):
-        if len(np.unique(source.labels[of_source != part])) < 2:
-            msg = (
-                "y_source must hold at least two rows of at least two classes: what mends one "
-                "part of the rows is fitted to the others"
-            )
-            raise InvalidInput(msg)
+    if any(len(np.unique(source.labels[of_source != fold])) < 2 for fold in range(folds)):
+        msg = "y_source must have at least two rows of at least two classes for cross-fitting"
+        raise InvalidInput(msg)
     return of_source, rng.permutation(np.arange(len(target)) % folds)
 
 
-def _cross_fitted(
+def _cross_fit(
     fitted: Recalibrator,
     samples: tuple[Predictions, Predictions],
-    parts: Division,
+    folds: tuple[np.ndarray, np.ndarray],
     weights: Any,
     progress: Progress | None,
-) -> tuple[Predictions, Predictions]:
-    """Both samples, each part mended by a fit to the others."""
-    mended, count = [np.empty(sample.p.shape) for sample in samples], int(parts[0].max()) + 1
-    for part in range(count):
-        rest, here = (
-            [np.flatnonzero((of == part) == held) for of in parts] for held in (False, True)
+) -> list[Predictions]:
+    """Both samples, each fold recalibrated by a fit to the others."""
+    found, count = [np.empty(sample.p.shape) for sample in samples], int(folds[0].max()) + 1
+    for fold in range(count):
+        source, target = (
+            sample.take(np.flatnonzero(of != fold))
+            for sample, of in zip(samples, folds, strict=True)
         )
-        other = fitted._fresh()
-        source, target = (s.take(rows) for s, rows in zip(samples, rest, strict=True))
-        other.fit(source, None, target, weights=weights)
-        for p, sample, rows in zip(mended, samples, here, strict=True):
-            p[rows] = other.transform(sample.take(rows)).p
+        other = fitted._clone().fit(source, None, target, weights=weights)
+        for p, sample, of in zip(found, samples, folds, strict=True):
+            p[of == fold] = other.transform(sample.take(np.flatnonzero(of == fold))).p
         if progress is not None:
-            progress(part + 1, count)
-    source, target = samples
-    return (
-        source.with_probabilities(mended[0], keep_classes=True),
-        target.with_probabilities(mended[1], keep_classes=True),
-    )
+            progress(fold + 1, count)
+    return [
+        sample.with_probabilities(p, keep_classes=True)
+        for sample, p in zip(samples, found, strict=True)
+    ]

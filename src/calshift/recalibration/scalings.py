@@ -8,19 +8,19 @@ import numpy as np
 
 from calshift._core.predictions import Predictions
 from calshift.recalibration.base import Recalibrator
-from calshift.recalibration.serialization import numbers, positive, slopes
-from calshift.recalibration.source_weights import SLOPES, fit_slope, fit_weighted, for_target
-from calshift.scaling import tempered
+from calshift.recalibration.serialization import read_positive, read_slopes, read_vector
+from calshift.recalibration.source_weights import SLOPES, fit_slope, fit_weighted, weight_for_target
+from calshift.scaling.calibrator import temper
 
 
 class TemperatureScaling(Recalibrator):
-    """softmax(log p / T), T of largest likelihood of the source's labels.
+    """softmax(log p / T), with the T of largest likelihood of the source's labels.
 
     With a target or weights each label counts with the weight of its class.
 
     Parameters
     ----------
-    weights : class weights for `fit`, where it is not given any
+    weights : class weights for `fit`, unless it is given others
 
     Attributes
     ----------
@@ -31,31 +31,32 @@ class TemperatureScaling(Recalibrator):
     >>> import calshift
     >>> model = calshift.simulate.GaussianSimulation(temperature=0.5)
     >>> p, y = model.source(4000, rng=0)
-    >>> mended = calshift.TemperatureScaling().fit(p, y)
-    >>> round(float(mended.temperature_), 1)
+    >>> fitted = calshift.TemperatureScaling().fit(p, y)
+    >>> round(float(fitted.temperature_), 1)
     2.0
     """
 
     keeps_ranking = True
-    _learned: ClassVar = {"temperature_": positive}
+    _learned: ClassVar = {"temperature_": read_positive}
     temperature_: float
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
-        slope = fit_slope(for_target(source, target, weights))
+        slope = fit_slope(weight_for_target(source, target, weights))
         return {"temperature_": 1 / slope}
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return tempered(p, 1 / self.temperature_)
+        return temper(p, 1 / self.temperature_)
 
 
 class BiasCorrectedTemperatureScaling(Recalibrator):
     """softmax(log p / T + b) with a bias for every class.
 
-    Biases vary around a multiple of the log class shares as far as the evidence goes.
+    A prior centres the biases on a multiple of the log class shares, with the spread of largest
+    evidence.
 
     Parameters
     ----------
-    weights : class weights for `fit`, where it is not given any
+    weights : class weights for `fit`, unless it is given others
 
     Attributes
     ----------
@@ -63,41 +64,41 @@ class BiasCorrectedTemperatureScaling(Recalibrator):
     biases_ : (K,) b
     """
 
-    _learned: ClassVar = {"temperature_": positive, "biases_": numbers}
+    _learned: ClassVar = {"temperature_": read_positive, "biases_": read_vector}
     temperature_: float
     biases_: np.ndarray
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
-        found = fit_weighted("bcts", for_target(source, target, weights))
+        found = fit_weighted("bcts", weight_for_target(source, target, weights))
         slope = float(np.clip(found.slope[0], *SLOPES))
         return {"temperature_": 1 / slope, "biases_": np.array(found.bias)}
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return tempered(p, 1 / self.temperature_, self.biases_)
+        return temper(p, 1 / self.temperature_, self.biases_)
 
 
 class VectorScaling(Recalibrator):
     """softmax(a log p + b) with a slope and a bias for every class.
 
-    Slopes vary around a common one, biases around a multiple of the log class shares, as far as
-    the evidence goes.
+    A prior centres the slopes on a common one and the biases on a multiple of the log class shares,
+    with the spreads of largest evidence.
 
     Parameters
     ----------
-    weights : class weights for `fit`, where it is not given any
+    weights : class weights for `fit`, unless it is given others
 
     Attributes
     ----------
     slopes_, biases_ : (K,) a and b
     """
 
-    _learned: ClassVar = {"slopes_": slopes, "biases_": numbers}
+    _learned: ClassVar = {"slopes_": read_slopes, "biases_": read_vector}
     slopes_: np.ndarray
     biases_: np.ndarray
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
-        found = fit_weighted("vs", for_target(source, target, weights))
+        found = fit_weighted("vs", weight_for_target(source, target, weights))
         return {"slopes_": np.array(found.slope), "biases_": np.array(found.bias)}
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return tempered(p, self.slopes_, self.biases_)
+        return temper(p, self.slopes_, self.biases_)

@@ -1,4 +1,7 @@
-"""Values read from JSON, where anything may stand in their place."""
+"""Validation of the values that a recalibrator reads from JSON.
+
+A value of another form raises ValueError, which `Recalibrator.from_dict` explains.
+"""
 
 from __future__ import annotations
 
@@ -10,54 +13,18 @@ import numpy as np
 from calshift._core.validate import is_number
 from calshift.errors import InvalidInput
 
-Check = Callable[[Any, int], Any]  # what was saved, and the number of classes -> the value
+Check = Callable[[Any, int], Any]  # saved value, number of classes -> value
 
 
-def positive(value: Any, K: int) -> float:
+def read_positive(value: Any, K: int) -> float:
     """A number above 0."""
     if not (is_number(value) and np.isfinite(value) and value > 0):
         raise ValueError
     return float(value)
 
 
-def numbers(value: Any, K: int) -> np.ndarray:
-    """One number a class."""
-    return _list(value, K)
-
-
-def slopes(value: Any, K: int) -> np.ndarray:
-    """One number a class, or a common one."""
-    return _list(value, 1 if isinstance(value, list) and len(value) == 1 else K)
-
-
-def class_weights(value: Any, K: int) -> np.ndarray:
-    """One number a class, none negative, not all 0."""
-    found = _list(value, K)
-    if (found < 0).any() or not found.any():
-        raise ValueError
-    return found
-
-
-def three_shares(value: Any, K: int) -> np.ndarray:
-    """Three that sum to 1."""
-    found = _list(value, 3)
-    if (found < 0).any() or abs(found.sum() - 1) > 1e-6:
-        raise ValueError
-    return found
-
-
-def corners(value: Any, K: int) -> list[np.ndarray]:
-    """One increasing list of probabilities a class, which may be empty."""
-    if not isinstance(value, list) or len(value) != K:
-        raise ValueError
-    found = [_list(part, len(part) if isinstance(part, list) else -1) for part in value]
-    for part in found:
-        if len(part) and not (part[0] >= 0 and part[-1] <= 1 and (np.diff(part) >= 0).all()):
-            raise ValueError
-    return found
-
-
-def _list(value: Any, length: int) -> np.ndarray:
+def read_vector(value: Any, length: int) -> np.ndarray:
+    """Finite numbers, one for each class unless another length is meant."""
     if not isinstance(value, list) or len(value) != length or not all(map(is_number, value)):
         raise ValueError
     found = np.array(value, dtype=float)
@@ -66,12 +33,44 @@ def _list(value: Any, length: int) -> np.ndarray:
     return found
 
 
-def class_names(value: Any, K: int) -> tuple[str, ...] | None:
+def read_slopes(value: Any, K: int) -> np.ndarray:
+    """One number for each class, or one for all."""
+    return read_vector(value, 1 if isinstance(value, list) and len(value) == 1 else K)
+
+
+def read_class_weights(value: Any, K: int) -> np.ndarray:
+    """One number for each class, none negative, not all 0."""
+    found = read_vector(value, K)
+    if (found < 0).any() or not found.any():
+        raise ValueError
+    return found
+
+
+def read_shares(value: Any, K: int) -> np.ndarray:
+    """Three shares that sum to 1."""
+    found = read_vector(value, 3)
+    if (found < 0).any() or abs(found.sum() - 1) > 1e-6:
+        raise ValueError
+    return found
+
+
+def read_corners(value: Any, K: int) -> list[np.ndarray]:
+    """One increasing list of probabilities for each class, which may be empty."""
+    if not isinstance(value, list) or len(value) != K:
+        raise ValueError
+    found = [read_vector(part, len(part) if isinstance(part, list) else -1) for part in value]
+    for part in found:
+        if len(part) and not (part[0] >= 0 and part[-1] <= 1 and (np.diff(part) >= 0).all()):
+            raise ValueError
+    return found
+
+
+def read_class_names(value: Any, K: int) -> tuple[str, ...] | None:
     """Names of the classes, or None."""
     if value is None:
         return None
     good = isinstance(value, list) and len(value) == K == len(set(map(str, value)))
     if not good or not all(isinstance(name, str) for name in value):
-        msg = f"saved must name {K} classes, each once, or none"
+        msg = f"saved must have different names for all of its {K} classes, or null"
         raise InvalidInput(msg)
     return tuple(value)

@@ -1,4 +1,4 @@
-"""Vector scaling and the target's mix in one: the default."""
+"""Vector scaling and class weights of the target, fitted jointly: the default."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
 from calshift.recalibration.base import Recalibrator
-from calshift.recalibration.joint_fit import fit_jointly, kind_for
-from calshift.recalibration.serialization import class_weights, numbers, slopes
+from calshift.recalibration.joint_fit import choose_kind, fit_jointly
+from calshift.recalibration.serialization import read_class_weights, read_slopes, read_vector
 from calshift.recalibration.source_weights import (
-    counted_classes,
-    filled,
+    count_classes,
+    fill_unseen,
     fit_weighted,
     least_probability,
     resolve_weights,
 )
-from calshift.scaling import reweighted, tempered
+from calshift.scaling.calibrator import reweight, temper
 
 
 class ShiftScaling(Recalibrator):
-    """softmax(a log p + b) of the source, carried to the target by class weights w.
+    """softmax(a log p + b) for the source, times class weights w for the target.
 
-    Slopes, biases and weights are fitted together to the labels of the source and to what tells
-    the rows of both samples apart. A prior draws the weights to a power of the class shares, and
-    the whole map to a temperature, as far as the data allow; so it loses little where a temperature
-    is all that is needed, and where classes have few rows.
+    Slopes, biases and weights are fitted jointly to the labels of the source and to the sample that
+    each row belongs to. A prior shrinks the weights to a power of the class shares, and the whole
+    map to a temperature, with strengths of largest evidence; so it loses little where a temperature
+    is sufficient, and where classes have few rows.
     With weights given, it is vector scaling on the source followed by `PriorCorrection`.
 
     Parameters
     ----------
-    weights : class weights for `fit`, where it is not given any
+    weights : class weights for `fit`, unless it is given others
 
     Attributes
     ----------
@@ -40,7 +40,11 @@ class ShiftScaling(Recalibrator):
     biases_, class_weights_ : (K,) b and w
     """
 
-    _learned: ClassVar = {"slopes_": slopes, "biases_": numbers, "class_weights_": class_weights}
+    _learned: ClassVar = {
+        "slopes_": read_slopes,
+        "biases_": read_vector,
+        "class_weights_": read_class_weights,
+    }
     slopes_: np.ndarray
     biases_: np.ndarray
     class_weights_: np.ndarray
@@ -48,12 +52,12 @@ class ShiftScaling(Recalibrator):
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
         if target is None or weights is not None:
             given = resolve_weights(weights, source, target)
-            scaling = fit_weighted(kind_for(source.n_classes), source)
-            w = np.ones(source.n_classes) if given is None else filled(given, weights)
+            scaling = fit_weighted(choose_kind(source.n_classes), source)
+            w = np.ones(source.n_classes) if given is None else fill_unseen(given, weights)
         else:
             blocks = Blocks(Arrays(source)), Blocks(Arrays(target))
             floor = least_probability(source, target)
-            found, _ = fit_jointly(*blocks, counted_classes(source), floor)
+            found, _ = fit_jointly(*blocks, count_classes(source), floor)
             scaling, w = found.scaling, np.exp(found.shift)
         return {
             "slopes_": np.array(scaling.slope),
@@ -62,4 +66,4 @@ class ShiftScaling(Recalibrator):
         }
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return reweighted(tempered(p, self.slopes_, self.biases_), self.class_weights_)
+        return reweight(temper(p, self.slopes_, self.biases_), self.class_weights_)

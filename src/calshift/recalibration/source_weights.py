@@ -1,4 +1,4 @@
-"""The source as the target's mix would have it, and scalings fitted to it.
+"""The source weighted to the class distribution of the target, and scalings fitted to it.
 
 docs/mathematics.md section 11.
 """
@@ -15,11 +15,12 @@ from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.results import ClassWeights
-from calshift.scaling import LEAST_PROBABILITY, Scaling, fit_scaling
+from calshift.scaling.calibrator import LEAST_PROBABILITY, Scaling
+from calshift.scaling.fit import fit_scaling
 from calshift.weights import DEFAULT, make_given_weights, resolve_class_weights
 
-HALF_A_ROW = 0.5  # what a class counts as that the source lacks
-SLOPES = (0.01, 100.0)  # 1 / temperature; a model that is wrong on purpose is not turned round
+HALF_A_ROW = 0.5  # count of a class that is not in the source
+SLOPES = (0.01, 100.0)  # of 1 / temperature: positive, so that a ranking is never reversed
 
 
 def resolve_weights(
@@ -30,9 +31,9 @@ def resolve_weights(
     *,
     depth: int = 4,
 ) -> ClassWeights | None:
-    """The class weights meant: given, estimated, or None where nothing tells them.
+    """The class weights, given or estimated; None without weights and target.
 
-    ``depth`` leads from here to whoever called `fit`, whom the warnings address.
+    ``depth`` is the stack level of the caller of `fit`, for the warnings.
     """
     if weights is None and target is None:
         return None
@@ -45,11 +46,11 @@ def resolve_weights(
     return found
 
 
-def filled(weights: ClassWeights, asked: Any = None) -> np.ndarray:
-    """(K,) weights; a class that the source lacks has the one asked for, if there is one.
+def fill_unseen(weights: ClassWeights, asked: Any = None) -> np.ndarray:
+    """(K,) weights; a class that is not in the source has the weight given by the user, if any.
 
-    Else it has the mean one of the target, in logarithms, and so departs from the model's
-    probability as the target's classes do on average.
+    Otherwise it has the geometric mean over the target's classes, so that its probabilities change
+    as those of the other classes do on average.
     """
     w, q = np.array(weights.values, dtype=float), weights.prior_target
     known = w > 0  # NaN is not
@@ -61,40 +62,40 @@ def filled(weights: ClassWeights, asked: Any = None) -> np.ndarray:
     return w
 
 
-def weighted(source: Predictions, weights: ClassWeights | None) -> Predictions:
-    """The source with rows counted by the weight of their class, in all what they are worth.
+def weight_rows(source: Predictions, weights: ClassWeights | None) -> Predictions:
+    """The source with rows weighted by class, the sum of weights being the effective sample size.
 
-    That is (sum w)^2 / sum w^2 rows, so that a prior sees how little many unequal rows say.
+    That is (sum w)^2 / sum w^2, so that a prior has the strength that the data warrant.
     """
     if weights is None:
         return source
     w = np.nan_to_num(weights.values)[source.labels] * source.frequency
     if not w.any():
-        msg = "weights must leave at least one source row a weight above 0"
+        msg = "weights must be above 0 for at least one source row"
         raise InvalidInput(msg)
     square = float(w @ (w / np.maximum(source.frequency, 1e-300)))
     return source.with_frequency(w * (w.sum() / square))
 
 
-def for_target(source: Predictions, target: Predictions | None, weights: Any) -> Predictions:
-    """The source with rows counted by the weights meant; as it is, where nothing tells them."""
-    return weighted(source, resolve_weights(weights, source, target, depth=5))
+def weight_for_target(source: Predictions, target: Predictions | None, weights: Any) -> Predictions:
+    """The source weighted to the target, or unweighted without weights and target."""
+    return weight_rows(source, resolve_weights(weights, source, target, depth=5))
 
 
-def counted_classes(source: Predictions) -> np.ndarray:
-    """(K,) rows of each class, half a one where there is none."""
+def count_classes(source: Predictions) -> np.ndarray:
+    """(K,) rows of each class, one half where there is none."""
     return np.asarray(np.maximum(source.class_counts, HALF_A_ROW))
 
 
 def fit_weighted(kind: str, source: Predictions) -> Scaling:
-    """The calibrator of all classes, also of those that the source lacks."""
+    """The calibrator of all classes, also of those not in the source."""
     return fit_scaling(
-        kind, Blocks(Arrays(source)), counted_classes(source), least_probability(source)
+        kind, Blocks(Arrays(source)), count_classes(source), least_probability(source)
     )
 
 
 def least_probability(*samples: Predictions) -> float:
-    """What an exact 0 counts as in a fit: the smallest probability that is none."""
+    """The floor of probabilities in a fit: the smallest positive one."""
     least = [np.min(s.matrix, where=s.matrix > 0, initial=LEAST_PROBABILITY) for s in samples]
     return max(float(min(least)), float(np.finfo(float).tiny))
 

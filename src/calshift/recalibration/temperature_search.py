@@ -1,7 +1,7 @@
-"""The temperature of least label-free calibration error, found with fast sums.
+"""The temperature that minimises the label-free calibration error.
 
-The debiased classwise CE_2^2 of docs/mathematics.md 4 from sums over fine cells that are fixed in
-advance and joined afterwards, so that no row is sorted. Section 11 has the details.
+The debiased classwise CE_2^2 of docs/mathematics.md section 4, from sums over fixed fine cells, so
+that no row is sorted. Section 11 has the details.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from calshift._core.predictions import Predictions
 
 HATS = 12  # of each class
 LEAST_SLACK = 0.1  # of 1 less a row's leverage
-LEAST_ROWS = 0.5  # by which every hat is held at no error
+LEAST_ROWS = 0.5  # of weight with no error, added to every hat
 CELLS, SPAN = 128, 12.0  # fine cells, even in the logit of the score from -12 to 12
 RANGE = (0.05, 10.0)  # of 1 / temperature
-SHRUNK = 300_000  # probabilities of either sample that the first look takes
+SUBSAMPLE = 300_000  # probabilities of either sample in the first search
 FIRST, LAST = (-0.5, 0.0, 0.5), (-0.3, -0.1, 0.1, 0.3)  # steps in log slope
-MOST_LOOKS = 5
-SINGLE = 300_000  # probabilities beyond which single precision will do
+MOST_SEARCHES = 5
+SINGLE = 300_000  # probabilities above which single precision is sufficient
 MIDDLES = 1 / (1 + np.exp(-SPAN * (2 * np.arange(CELLS) + 1 - CELLS) / CELLS))
 ANGLES = np.arcsin(np.sqrt(MIDDLES)) * 2 / np.pi
 
@@ -41,30 +41,30 @@ class TemperedRows:
         """sum_b P_b (g_b^2 - s_b^2), the mean over the classes seen; g fitted on hats."""
         fine = self._target_counts(slope)[self.seen]
         mass, mass2, total, total2, square = (part[self.seen] for part in self._sums(slope))
-        hats = _hats(fine)
-        turned = np.swapaxes(hats, 1, 2)
-        held = LEAST_ROWS * mass2.sum(axis=1) / np.maximum(mass.sum(axis=1), 1e-300)
-        system = turned @ (mass[..., None] * hats) + held[:, None, None] * np.eye(HATS)
+        hats = _hat_values(fine)
+        transposed = np.swapaxes(hats, 1, 2)
+        ridge = LEAST_ROWS * mass2.sum(axis=1) / np.maximum(mass.sum(axis=1), 1e-300)
+        system = transposed @ (mass[..., None] * hats) + ridge[:, None, None] * np.eye(HATS)
         pull = hats @ np.linalg.inv(system)
-        gap = (pull @ (turned @ total[..., None]))[..., 0]
+        gap = (pull @ (transposed @ total[..., None]))[..., 0]
         leverage = (pull * hats).sum(axis=2) * mass2 / np.maximum(mass, 1e-300)
         noise = np.maximum(square - 2 * gap * total2 + gap**2 * mass2, 0)
         noise /= np.maximum(1 - leverage, LEAST_SLACK)
-        variance = ((pull @ (turned @ (noise[..., None] * hats))) * pull).sum(axis=2)
+        variance = ((pull @ (transposed @ (noise[..., None] * hats))) * pull).sum(axis=2)
         share = fine / fine.sum(axis=1, keepdims=True)
         return float(np.mean((share * (gap**2 - variance)).sum(axis=1)))
 
     def _target_counts(self, slope: float) -> np.ndarray:
         """(K, cells) rows of the target."""
         K = len(self.seen)
-        cell = _celled(self.target, slope)[1]
+        cell = _locate_cells(self.target, slope)[1]
         rows = None if (self.frequency == 1).all() else np.repeat(self.frequency, K)
         return np.bincount(cell.ravel(), rows, K * CELLS).reshape(K, CELLS).astype(float)
 
     def _sums(self, slope: float) -> list[np.ndarray]:
         """(K, cells) of the source: w, w^2, w u, w^2 u and w^2 u^2, u = 1[y = c] - p."""
         K, row = len(self.seen), np.arange(len(self.label))
-        p, cell = _celled(self.source, slope)
+        p, cell = _locate_cells(self.source, slope)
         hit, at, flat = p[row, self.label], cell[row, self.label], cell.ravel()
         w, w2 = self.weight, self.weight2
 
@@ -83,10 +83,10 @@ class TemperedRows:
             summed(w2p * p, w2 * (1 - 2 * hit)),
         ]
 
-    def shrunk(self) -> TemperedRows:
+    def subsample(self) -> TemperedRows:
         """Some of the rows, evenly spaced."""
         K = len(self.seen)
-        n, m = (max(1, len(x) * K // SHRUNK) for x in (self.source, self.target))
+        n, m = (max(1, len(x) * K // SUBSAMPLE) for x in (self.source, self.target))
         return TemperedRows(
             self.source[::n], self.target[::m], self.label[::n], self.weight[::n],
             self.weight2[::n], self.frequency[::m], self.seen,
@@ -96,9 +96,9 @@ class TemperedRows:
 def least_error_slope(
     source: Predictions, target: Predictions, class_weights: np.ndarray, start: float
 ) -> float:
-    """1 / T of least error near ``start``: looks at some rows, then one at all of them.
+    """1 / T of least error near ``start``: searched on a subsample, then once on all rows.
 
-    Near, because probabilities that are all but 0 and 1 have a small classwise error too.
+    The search is local because probabilities close to 0 and 1 have a small classwise error too.
     """
     w = np.nan_to_num(class_weights / np.nanmax(class_weights))[source.labels]
     rows = TemperedRows(
@@ -110,16 +110,16 @@ def least_error_slope(
         target.frequency,
         (source.class_counts > 0) & ~np.isnan(class_weights),
     )
-    few, at = rows.shrunk(), float(np.clip(start, *RANGE))
-    for _ in range(MOST_LOOKS):
-        before, at = at, _lowest(few, at, np.array(FIRST))
+    few, at = rows.subsample(), float(np.clip(start, *RANGE))
+    for _ in range(MOST_SEARCHES):
+        before, at = at, _minimize(few, at, np.array(FIRST))
         if abs(np.log(at / before)) < FIRST[-1] / 2:
             break
-    return _lowest(rows, at, np.array(LAST))
+    return _minimize(rows, at, np.array(LAST))
 
 
-def _lowest(rows: TemperedRows, at: float, steps: np.ndarray) -> float:
-    """Where a parabola through the errors is least; the lowest of them if it bends down."""
+def _minimize(rows: TemperedRows, at: float, steps: np.ndarray) -> float:
+    """The minimum of a parabola fitted to the errors; their smallest if it is concave."""
     errors = [rows.error(at * np.exp(step)) for step in steps]
     bend, tilt, _ = np.polyfit(steps, errors, 2)
     best = -tilt / (2 * bend) if bend > 0 else steps[np.argmin(errors)]
@@ -131,8 +131,8 @@ def _scores(sample: Predictions) -> np.ndarray:
     return np.asarray(np.log(np.maximum(sample.matrix, 1e-30, dtype=kind)))
 
 
-def _celled(scores: np.ndarray, slope: float) -> tuple[np.ndarray, np.ndarray]:
-    """(n, K) probabilities, and which class and fine cell each of them counts for."""
+def _locate_cells(scores: np.ndarray, slope: float) -> tuple[np.ndarray, np.ndarray]:
+    """(n, K) probabilities, and their fine cells, numbered by class."""
     z = scores * scores.dtype.type(slope)
     z -= z.max(axis=1, keepdims=True)
     p = np.exp(z)
@@ -147,11 +147,11 @@ def _celled(scores: np.ndarray, slope: float) -> tuple[np.ndarray, np.ndarray]:
     return p, cell
 
 
-def _hats(fine: np.ndarray) -> np.ndarray:
+def _hat_values(fine: np.ndarray) -> np.ndarray:
     """(K, cells, hats), even steps in rank and arcsin sqrt score, half and half."""
     upto = np.cumsum(fine, axis=1)
     position = ((upto - fine / 2) / upto[:, -1:] + ANGLES) / 2
-    held = np.where(fine > 0, position, np.nan)
-    low, high = np.nanmin(held, axis=1)[:, None], np.nanmax(held, axis=1)[:, None]
+    occupied = np.where(fine > 0, position, np.nan)
+    low, high = np.nanmin(occupied, axis=1)[:, None], np.nanmax(occupied, axis=1)[:, None]
     place = np.clip((position - low) / np.maximum(high - low, 1e-12), 0, 1) * (HATS - 1)
     return np.asarray(np.maximum(1 - np.abs(place[..., None] - np.arange(HATS)), 0))

@@ -1,4 +1,4 @@
-"""Class weights, from wherever they come: the methods by name."""
+"""Class weights: the methods of estimation by name, and weights given by the user."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ DEFAULT = "em-bcts"  # why: docs/mathematics.md section 7 and benchmarks/weights
 
 
 def resolve_class_weights(weights: Any, source: Engine, target: Engine) -> ClassWeights:
-    """What a user may give as weights: a method's name, a vector, or a ClassWeights."""
+    """Class weights from what a user passed: a method's name, a vector, or a ClassWeights."""
     if isinstance(weights, str) or weights is None:
         return estimate_weights(weights, source, target, "weights")
     before, after = source.summary, target.summary
     known = before.class_counts.all() and not isinstance(weights, ClassWeights)
-    predicted = None if known else after.mean_prediction  # which nobody would ask for
+    predicted = None if known else after.mean_prediction  # a further pass over the target
     return make_given_weights(weights, before.class_counts, predicted, before.classes)
 
 
 def estimate_weights(
     method: Any, source: Engine, target: Engine, name: str = "method"
 ) -> ClassWeights:
-    """The weights found by the method of that name."""
+    """The class weights estimated by the method of this name; ``name`` is that of the argument."""
     if not isinstance(method, str) or method not in METHODS:
         other = ", or class weights" if name == "weights" else ""
         msg = f"{name} must be one of {', '.join(METHODS)}{other}; got {method!r}"

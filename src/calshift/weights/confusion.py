@@ -22,15 +22,15 @@ from calshift.weights.moment_matching import (
     scatter_matrix,
     solve_moment_matching,
 )
-from calshift.weights.rlls_solver import penalised
+from calshift.weights.rlls_solver import minimize_penalised_distance
 
-FAILURE = 0.05  # delta: how often the bound behind rlls's penalty may fail
-SHARE = 0.01  # alpha: of that bound that is used
+BOUND_FAILURE = 0.05  # delta: probability that the bound behind the penalty of rlls fails
+BOUND_SHARE = 0.01  # alpha: share of that bound that is used as penalty
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted(Frozen):
-    """The features of a confusion: predicted classes, one-hot or as probabilities."""
+class PredictedClasses(Frozen):
+    """The features of a confusion matrix: predicted classes, one-hot or as probabilities."""
 
     soft: bool
 
@@ -44,23 +44,22 @@ class Predicted(Frozen):
 
 
 def bbse(source: Engine, target: Engine, class_counts: np.ndarray, *, soft: bool) -> WeightFit:
-    """Black-box shift estimation: C w = mu in the least squares, w >= 0, sum pi w = 1."""
-    features = Predicted(soft)
-    source, target = _rows(source, target, len(class_counts), soft)
+    """Black-box shift estimation: least squares of C w = mu, w >= 0, sum pi w = 1."""
+    features = PredictedClasses(soft)
+    source, target = _reduce_rows(source, target, len(class_counts), soft)
     moments = linear_moments(features, source, target, class_counts)
-    return replace(
-        solve_moment_matching(features, moments, target, class_counts > 0), source=source
-    )
+    found = solve_moment_matching(features, moments, target, class_counts > 0)
+    return replace(found, source=source)
 
 
-def _rows(source: Engine, target: Engine, K: int, soft: bool) -> tuple[Engine, Engine]:
-    """The samples; for hard predictions one row for each predicted class and label, weighted."""
+def _reduce_rows(source: Engine, target: Engine, K: int, soft: bool) -> tuple[Engine, Engine]:
+    """The samples; for hard predictions one weighted row for each predicted class and label."""
     if soft or source.summary.light:
         return source, target
-    return _counted(source, K, labelled=True), _counted(target, K, labelled=False)
+    return _count_cells(source, K, labelled=True), _count_cells(target, K, labelled=False)
 
 
-def _counted(engine: Engine, K: int, *, labelled: bool) -> Engine:
+def _count_cells(engine: Engine, K: int, *, labelled: bool) -> Engine:
     def kernel(batch: Predictions) -> np.ndarray:
         cell = batch.predicted * K + (batch.labels if labelled else 0)
         return np.bincount(cell, batch.sample_weight, K * K).astype(float)
@@ -68,40 +67,39 @@ def _counted(engine: Engine, K: int, *, labelled: bool) -> Engine:
     counts = engine.total(kernel)
     cells = np.flatnonzero(counts)
     labels = cells % K if labelled else None
-    rows = Predictions(np.eye(K)[cells // K], labels, sample_weight=counts[cells])
-    return Arrays(rows)
+    return Arrays(Predictions(np.eye(K)[cells // K], labels, sample_weight=counts[cells]))
 
 
 def rlls(source: Engine, target: Engine, class_counts: np.ndarray, *, soft: bool) -> WeightFit:
     """Regularised learning under label shift: min |C t - b| + penalty |t|, t >= -1, w = 1 + t.
 
-    b = mu - C 1; norms are not squared, so the penalty is exact: it leaves w = 1, the solution of
-    bbse, or something between.
+    b = mu - C 1. The norms are not squared, so that the penalty is exact: the solution is w = 1,
+    that of bbse, or between them.
     """
-    features, seen = Predicted(soft), class_counts > 0
-    source, target = _rows(source, target, len(class_counts), soft)
+    features, seen = PredictedClasses(soft), class_counts > 0
+    source, target = _reduce_rows(source, target, len(class_counts), soft)
     moments = linear_moments(features, source, target, class_counts)
     C, b = moments.confusion, moments.target - moments.confusion.sum(axis=1)
-    penalty = SHARE * _bound(len(moments.target), class_counts.sum())
+    penalty = BOUND_SHARE * _bound(len(moments.target), class_counts.sum())
     size = np.linalg.norm(b)
     if size <= RELATIVE_ZERO or penalty * size >= np.linalg.norm(C.T @ b):
-        found = _unmoved(features, moments, seen)
+        found = _fit_without_shift(features, moments, seen)
     elif _is_exact(C, b, penalty):
         found = solve_moment_matching(features, moments, target, seen)
     else:
-        t, steps = penalised(C, b, penalty)
+        t, steps = minimize_penalised_distance(C, b, penalty)
         scatter = scatter_matrix(features, target, moments.target)
-        found = _shrunken(features, moments, scatter, seen, t, penalty, steps)
+        found = _fit_with_penalty(features, moments, scatter, seen, t, penalty, steps)
     return replace(found, source=source)
 
 
 def _bound(K: int, n: float) -> float:
-    log = np.log(2 * K / FAILURE)
+    log = np.log(2 * K / BOUND_FAILURE)
     return float(3 * (2 * log / (3 * n) + np.sqrt(2 * log / n)))
 
 
 def _is_exact(C: np.ndarray, b: np.ndarray, penalty: float) -> bool:
-    """Whether t = C^-1 b is optimal: within the bound, and C^-T t of no more than the penalty."""
+    """Whether t = C^-1 b is optimal: within the bounds, and C^-T t no longer than the penalty."""
     if C.shape[0] != C.shape[1]:
         return False
     try:
@@ -113,15 +111,15 @@ def _is_exact(C: np.ndarray, b: np.ndarray, penalty: float) -> bool:
     return bool(solves and t.min() > -1 and reach <= np.linalg.norm(t))
 
 
-def _unmoved(features: Predicted, moments: Moments, seen: np.ndarray) -> WeightFit:
+def _fit_without_shift(features: PredictedClasses, moments: Moments, seen: np.ndarray) -> WeightFit:
     S, L = len(moments.prior), len(moments.target)
     influence = LinearInfluence(
         features, seen, np.ones(S), moments.prior, moments.confusion, moments.target,
         np.zeros((S, L)), np.zeros(S),
     )  # fmt: skip
     note = (
-        "rlls: its penalty outweighs all evidence of a shift and leaves every weight at 1; "
-        "the standard errors do not cover this"
+        "rlls: its penalty exceeds the evidence of a shift, so that every weight is 1; "
+        "the standard errors do not cover this bias"
     )
     held, nothing = np.zeros(S, dtype=bool), np.zeros((S, S))
     return WeightFit(
@@ -130,8 +128,8 @@ def _unmoved(features: Predicted, moments: Moments, seen: np.ndarray) -> WeightF
     )  # fmt: skip
 
 
-def _shrunken(
-    features: Predicted,
+def _fit_with_penalty(
+    features: PredictedClasses,
     moments: Moments,
     scatter: np.ndarray,
     seen: np.ndarray,
@@ -153,10 +151,10 @@ def _shrunken(
     held = w <= 0
     by_label = constrained_inverse(J, ~held)
     inverse = by_label @ across.T / length
-    # a class set free from its bound would go where C t = b, as far as bbse takes it
-    alone = constrained_inverse(C.T @ C, ~held)
-    inverse[held], by_label[held] = alone[held] @ C.T, 0.0
-    beyond = np.where(held, np.maximum(C.T @ r, 0.0) * length * np.diag(alone), 0.0)
+    # a class at its bound would, without the bound, have the weight of bbse
+    unpenalised = constrained_inverse(C.T @ C, ~held)
+    inverse[held], by_label[held] = unpenalised[held] @ C.T, 0.0
+    beyond = np.where(held, np.maximum(C.T @ r, 0.0) * length * np.diag(unpenalised), 0.0)
     influence = LinearInfluence(
         features, seen, w, moments.prior, C, moments.target, inverse, np.zeros(len(t)), r, by_label
     )
@@ -164,13 +162,6 @@ def _shrunken(
         "rlls: its penalty draws the weights towards 1; the standard errors do not cover this bias"
     )
     return WeightFit(
-        w,
-        moments.prior,
-        influence,
-        inverse @ scatter @ inverse.T,
-        C,
-        held,
-        beyond,
-        iterations=steps,
-        notes=(note,),
-    )
+        w, moments.prior, influence, inverse @ scatter @ inverse.T, C, held, beyond,
+        iterations=steps, notes=(note,),
+    )  # fmt: skip

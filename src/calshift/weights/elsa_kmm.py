@@ -1,4 +1,4 @@
-"""Weights from other moments than a confusion: elsa and kmm.
+"""Weights by matching other moments than a confusion matrix: elsa and kmm.
 
 docs/mathematics.md section 7; paper, section on importance weights.
 """
@@ -22,14 +22,14 @@ from calshift.weights.moment_matching import (
     solve_moment_matching,
 )
 
-LEAST_WEIGHT = 0.1  # in elsa's features, whose moments a smaller one would rule alone
+LEAST_WEIGHT = 0.1  # in elsa's features: a smaller one would dominate the moments
 MOST_ROUNDS = 30
 TOLERANCE = 1e-8
 LEAST_LANDMARKS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Efficient(Frozen):
+class EfficientFeatures(Frozen):
     """elsa's features b = p / [ (p . w^2) / rho + (p . w) / (1 - rho) ]; plain p for w = None."""
 
     seen: np.ndarray
@@ -47,11 +47,11 @@ class Efficient(Frozen):
 def elsa(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     """Efficient label shift adaptation: moments whose features are weighted by their own noise.
 
-    The noise depends on the weights, so that they are found in rounds, from those of bbse-soft,
-    with smaller steps where the rounds swing.
+    The noise depends on the weights: they are iterated, starting from those of bbse-soft, with
+    smaller steps where the iteration oscillates.
     """
     n, m = class_counts.sum(), target.total(lambda batch: batch.size)
-    features = Efficient(class_counts > 0, None, float(n / (n + m)))
+    features = EfficientFeatures(class_counts > 0, None, float(n / (n + m)))
     moments = linear_moments(features, source, target, class_counts)
     w, step, last = solve_matched_prior(moments, _sizes(moments)) / moments.prior, 1.0, np.inf
     for rounds in range(1, MOST_ROUNDS + 1):
@@ -59,24 +59,24 @@ def elsa(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
         moments = linear_moments(features, source, target, class_counts)
         change = solve_matched_prior(moments, _sizes(moments)) / moments.prior - w
         size = float(np.abs(change).max())
-        settled = bool(size < TOLERANCE * max(1.0, w.max()))
-        if settled or rounds == MOST_ROUNDS:
+        converged = bool(size < TOLERANCE * max(1.0, w.max()))
+        if converged or rounds == MOST_ROUNDS:
             break
         if size > 0.9 * last:
             step = max(step / 2, 1 / 16)
         w, last = w + step * change, size
     found = solve_moment_matching(features, moments, target, features.seen, _sizes(moments))
-    return replace(found, iterations=rounds, converged=settled)
+    return replace(found, iterations=rounds, converged=converged)
 
 
 def _sizes(moments: Moments) -> np.ndarray:
-    """The unit of each moment; one that is always 0 has any."""
+    """The unit of each moment; that of a moment that is always 0 is arbitrary."""
     largest = moments.size.max() or 1.0
     return np.asarray(np.where(moments.size > RELATIVE_ZERO * largest, moments.size, largest))
 
 
 @dataclass(frozen=True, eq=False)
-class Landmarks(Frozen):
+class LandmarkFeatures(Frozen):
     """kmm's features psi = K_LL^(-1/2) k_L(x): psi . psi' is a Gaussian kernel on sqrt(p).
 
     points : (L, K) square roots of probabilities;  width : the kernel is exp(-d^2 / 2 width^2)
@@ -94,20 +94,20 @@ class Landmarks(Frozen):
 def kmm(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     """Kernel mean matching of the class-conditional means, through landmarks."""
     L = max(LEAST_LANDMARKS, 2 * int(np.count_nonzero(class_counts)))
-    features = _landmarks(source.total(lambda batch: KernelBatch.of(batch, L)).points)
+    features = _make_features(source.total(lambda batch: HashSample.of(batch, L)).points)
     moments = linear_moments(features, source, target, class_counts)
     return solve_moment_matching(features, moments, target, class_counts > 0)
 
 
-def _landmarks(points: np.ndarray) -> Landmarks:
-    """Median distance as the width; directions that the landmarks hardly show are left out."""
+def _make_features(points: np.ndarray) -> LandmarkFeatures:
+    """Features of landmarks: the width is the median distance, null directions are left out."""
     d2 = _distances(points, points)
     apart = d2[np.triu_indices(len(points), 1)]
     width = float(np.sqrt(np.median(apart))) if len(apart) else 1.0
     width = width or 1.0
     value, vector = np.linalg.eigh(np.exp(-d2 / (2 * width**2)))
     kept = value > 1e-10 * value[-1]
-    return Landmarks(points, width, vector[:, kept] / np.sqrt(value[kept]))
+    return LandmarkFeatures(points, width, vector[:, kept] / np.sqrt(value[kept]))
 
 
 def _distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -117,11 +117,11 @@ def _distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class KernelBatch:
-    """A random sample of different rows that adds up: those with the smallest hashes.
+class HashSample:
+    """A random sample of distinct rows that can be added: those with the smallest hashes.
 
-    The hash does not depend on the order of the classes, so that rows which hold the same values in
-    another order come together or not at all.
+    The hash does not depend on the order of the classes: permutations of a row are all in the
+    sample, or none of them.
     """
 
     size: int
@@ -129,29 +129,29 @@ class KernelBatch:
     points: np.ndarray
 
     @staticmethod
-    def of(batch: Predictions, size: int) -> KernelBatch:
+    def of(batch: Predictions, size: int) -> HashSample:
         p = np.ascontiguousarray(batch.matrix, dtype=float) + 0.0  # no negative zeros
-        hashes = _mixed(_mixed(p.view(np.uint64)).sum(axis=1))
-        return KernelBatch._drawn(size, hashes, np.sqrt(p))
+        hashes = _scramble(_scramble(p.view(np.uint64)).sum(axis=1))
+        return HashSample._select(size, hashes, np.sqrt(p))
 
     @staticmethod
-    def _drawn(size: int, hashes: np.ndarray, points: np.ndarray) -> KernelBatch:
+    def _select(size: int, hashes: np.ndarray, points: np.ndarray) -> HashSample:
         last = np.unique(hashes)[:size][-1]
         among = hashes <= last
         points, first = np.unique(points[among], axis=0, return_index=True)
-        return KernelBatch(size, hashes[among][first], points)
+        return HashSample(size, hashes[among][first], points)
 
-    def __add__(self, other: Any) -> KernelBatch:
-        if not isinstance(other, KernelBatch):
+    def __add__(self, other: Any) -> HashSample:
+        if not isinstance(other, HashSample):
             return self if isinstance(other, int) and other == 0 else NotImplemented
         hashes = np.concatenate([self.hashes, other.hashes])
-        return KernelBatch._drawn(self.size, hashes, np.concatenate([self.points, other.points]))
+        return HashSample._select(self.size, hashes, np.concatenate([self.points, other.points]))
 
     __radd__ = __add__
 
 
-def _mixed(bits: np.ndarray) -> np.ndarray:
-    """Scramble 64 bits (the finaliser of splitmix64)."""
+def _scramble(bits: np.ndarray) -> np.ndarray:
+    """A hash of 64 bits (the finaliser of splitmix64)."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     return np.asarray(bits ^ (bits >> np.uint64(31)))

@@ -1,4 +1,4 @@
-"""Weights that need no estimation: a user's vector, or the ratio of known class shares."""
+"""Weights that are not estimated: a user's vector, or the ratio of known class shares."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from calshift.errors import InvalidInput
 from calshift.results import ClassWeights
 from calshift.weights.influence import LabelCountInfluence
 
-OTHER_ROWS = "the weights were estimated on other rows: no interval knows how uncertain they are"
-TOLERATED_MASS = 0.05  # by which sum pi w may miss 1 without a word
+OTHER_ROWS = "the weights were estimated on other rows: intervals ignore their uncertainty"
+TOLERATED_MASS = 0.05  # difference of sum pi w from 1 without a warning
 
 
 def make_given_weights(
@@ -23,9 +23,9 @@ def make_given_weights(
     predicted: np.ndarray | None = None,
     classes: tuple[Any, ...] | None = None,
 ) -> ClassWeights:
-    """A vector, checked and used as it is, or a ClassWeights, fitted to this source.
+    """A vector, validated and otherwise unchanged, or a ClassWeights adapted to this source.
 
-    ``predicted`` is the target's mean prediction, to tell how much mass an unseen class takes.
+    ``predicted`` is the target's mean prediction, for the share of classes not in the source.
     """
     K = len(source_counts)
     if isinstance(weights, str) or weights is None:
@@ -33,48 +33,50 @@ def make_given_weights(
         if isinstance(weights, str):
             msg += ", and a method needs the rows: call label_shift_weights"
         raise InvalidInput(msg)
-    if isinstance(weights, ClassWeights) and _is_of(weights, source_counts, predicted):
-        return weights
     known = isinstance(weights, ClassWeights)
+    if known and _is_of_samples(weights, source_counts, predicted):
+        return weights  # type: ignore[no-any-return]
     values = weights.values if known else to_numpy(weights, "weights")[0]
-    if values.dtype.kind not in "fiub":
-        msg = f"weights must be numbers; got dtype {values.dtype}"
+    if values.dtype.kind not in "fiub" or values.shape != (K,):
+        got = f"shape {values.shape} and dtype {values.dtype}"
+        msg = f"weights must be {K} numbers, one for each class; got {got}"
         raise InvalidInput(msg)
-    if values.shape != (K,):
-        msg = f"weights must be {K} numbers, one a class; got shape {values.shape}"
-        raise InvalidInput(msg)
-    checked = _from_values(values.astype(float), source_counts, predicted, classes)
-    return _refitted(weights, checked) if known else checked
+    found = _from_values(values.astype(float), source_counts, predicted, classes)
+    return _keep_origin(weights, found) if known else found
 
 
-def _is_of(weights: ClassWeights, source_counts: np.ndarray, predicted: np.ndarray | None) -> bool:
-    """Whether the weights were estimated from these very samples, as far as their means tell."""
-    n = source_counts.sum()
+def _is_of_samples(
+    weights: ClassWeights, source_counts: np.ndarray, predicted: np.ndarray | None
+) -> bool:
+    """Whether the weights were estimated from these samples, judged by sizes and means."""
+    n, other = source_counts.sum(), weights.predicted
     return (
         weights.influence is not None
         and weights.n_source == n
         and np.array_equal(weights.prior_source, source_counts / n)
-        and _alike(weights.predicted, predicted)
+        and (
+            other is None
+            or predicted is None
+            or np.allclose(other, predicted, rtol=1e-6, atol=1e-12)
+        )
     )
 
 
-def _alike(a: np.ndarray | None, b: np.ndarray | None) -> bool:
-    """Whether two mean predictions are the same; where there is none, as far as is known."""
-    return a is None or b is None or np.allclose(a, b, rtol=1e-6, atol=1e-12)
+def _keep_origin(weights: ClassWeights, found: ClassWeights) -> ClassWeights:
+    """``found``, the values of ``weights`` beside another source, with their method and warnings.
 
-
-def _refitted(weights: ClassWeights, checked: ClassWeights) -> ClassWeights:
-    """The same weights beside another source: its shares, its size, and no standard errors."""
+    There are no standard errors: the rows that the weights were estimated on are not known.
+    """
     unseen = np.isnan(weights.values)
-    same = np.array_equal(unseen, np.isnan(checked.values))
-    news = checked.warnings
+    same = np.array_equal(unseen, np.isnan(found.values))
+    news = found.warnings
     if weights.method != "given":
         news = (*news, OTHER_ROWS)
     if same and unseen.any():
-        news = news[1:]  # their own warning about the missing classes says more
+        news = news[1:]  # the weights have a more precise warning about the missing classes
     return replace(
-        checked,
-        prior_target=weights.prior_target if same else checked.prior_target,
+        found,
+        prior_target=weights.prior_target if same else found.prior_target,
         method=weights.method,
         warnings=tuple(dict.fromkeys(weights.warnings + news)),
     )
@@ -92,8 +94,9 @@ def weights_from_counts(source_counts: np.ndarray, target_counts: np.ndarray) ->
     if unseen.any():
         share = prior_target[unseen].sum()
         notes = (
-            f"the source lacks {class_names(np.flatnonzero(unseen))}, which {_verb(unseen)} "
-            f"{share:.1%} of the target: calibration there is unknown",
+            f"the source lacks {class_names(np.flatnonzero(unseen))}, which "
+            f"make{'s' if unseen.sum() == 1 else ''} up {share:.1%} of the target: "
+            "calibration there is unknown",
         )
     influence = LabelCountInfluence(values, prior_source, prior_target, float(m))
     covariance = (np.diag(prior_target) - np.outer(prior_target, prior_target)) / m
@@ -130,28 +133,14 @@ def _from_values(
         raise InvalidInput(msg)
     mass = float(prior[seen] @ values[seen])
     if not 0 < mass < np.inf:
-        msg = "weights must be positive for some class that the source holds, and finite in sum"
+        msg = "weights must be positive for at least one class of the source, and finite in sum"
         raise InvalidInput(msg)
-    notes = _notes(mass, seen, predicted, classes)
-    values = np.where(seen, values, np.nan)
-    target = np.where(seen, prior * values, 0.0) / mass
-    return ClassWeights(values, prior, target, n, "given", notes, predicted=predicted)
-
-
-def _notes(
-    mass: float,
-    seen: np.ndarray,
-    predicted: np.ndarray | None,
-    classes: tuple[Any, ...] | None,
-) -> tuple[str, ...]:
     notes = [*unseen_classes_warnings(seen, predicted, classes)]
-    # without the unseen classes' share the sum may well fall short
+    # without the share of the unseen classes the sum may be below 1
     if mass - 1 > TOLERATED_MASS or (seen.all() and 1 - mass > TOLERATED_MASS):
         notes.append(
             f"the weights do not fit the source: the sum of prior x weight is {mass:.4g}, not 1"
         )
-    return tuple(notes)
-
-
-def _verb(unseen: np.ndarray) -> str:
-    return "makes up" if unseen.sum() == 1 else "make up"
+    values = np.where(seen, values, np.nan)
+    target = np.where(seen, prior * values, 0.0) / mass
+    return ClassWeights(values, prior, target, n, "given", tuple(notes), predicted=predicted)

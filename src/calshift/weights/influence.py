@@ -1,9 +1,8 @@
-"""How each row moved the estimated class weights, and what a method of weights answers.
+"""Influence functions of the class weights, and the covariances that follow from them.
 
 An influence function phi has  w_hat - w  ~  mean_i phi_i (source) + mean_j phi_j (target); products
-of it, summed over rows, are covariances. docs/mathematics.md section 7.
-
-Class weights as the fits use them, and by how much each row moved them.
+of it, summed over rows, are covariances. A method of estimation returns a `WeightFit`; estimators
+of the error use `ScaledWeights`. docs/mathematics.md section 7.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ class Influence(Protocol):
         """(rows, S) phi_j."""
 
     def base(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) how each source row moved the source prior."""
+        """(rows, S) influence of each source row on the source prior."""
 
 
 class WeightInfluence(Influence, Protocol):
-    """That of weights as they are used, which observations of neither sample may have moved."""
+    """The influence function of weights that may depend on observations outside both samples."""
 
     @property
     def outside(self) -> np.ndarray:
-        """(rows, S) by how much those moved the weights; mostly none, (0, S)."""
+        """(observations, S) influence of those observations; (0, S) for most methods."""
 
     @property
     def target_square(self) -> np.ndarray:
@@ -47,20 +46,20 @@ class WeightInfluence(Influence, Protocol):
 
 @dataclass(frozen=True)
 class WeightFit:
-    """What a method finds, over the S classes that the source shows.
+    """The solution of a method, for the S classes of the source.
 
     Attributes
     ----------
     weights : (S,)
     base : (S,) the source prior of the method; base * weights is the target prior
-    influence : how each row moved the weights
+    influence : of each row on the weights
     target_covariance : (S, S) of phi_j
-    matrix : C of linear moments, or its like, which the method inverts
+    matrix : the matrix that the method inverts, C of linear moments
     held : (S,) bool, classes at the bound w = 0
-    beyond : (S,) how far below the bound the weight of such a class would lie if it were free
-    converged, iterations : of its search
-    notes : what to know, worst first
-    source : fewer rows that stand for all of the source's, if the method has made them
+    beyond : (S,) distance below the bound at which the weight of such a class would be optimal
+    converged, iterations : of the search
+    notes : warnings, most serious first
+    source : the source aggregated to fewer weighted rows, if the method has made them
     """
 
     weights: np.ndarray
@@ -80,29 +79,29 @@ Method = Callable[[Engine, Engine, np.ndarray], WeightFit]  # source, target, cl
 
 
 def label_influence(batch: Predictions, seen: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """1_{y_i} - pi: how each row moved the class shares."""
-    moved = np.tile(-prior, (len(batch), 1))
-    moved[np.arange(len(batch)), batch.codes(seen)] += 1
-    return moved
+    """(rows, S) 1_{y_i} - pi: the influence of each row on the class shares."""
+    phi = np.tile(-prior, (len(batch), 1))
+    phi[np.arange(len(batch)), batch.codes(seen)] += 1
+    return phi
 
 
 @dataclass(frozen=True, eq=False)
 class ShrunkInfluence(Frozen):
-    """An influence function, less of it where the estimate is surer than first order says."""
+    """An influence function times a factor, below 1 where first order overstates the error."""
 
     inner: Influence
     factor: np.ndarray  # (S,)
-    covariance: np.ndarray  # (S, S) of phi_j before that
+    covariance: np.ndarray  # (S, S) of phi_j before the factor
 
     def source(self, batch: Predictions) -> np.ndarray:
         """(rows, S) phi_i."""
-        return self._damped(self.inner.source(batch))
+        return self._shrink(self.inner.source(batch))
 
     def target(self, batch: Predictions) -> np.ndarray:
         """(rows, S) phi_j."""
-        return self._damped(self.inner.target(batch))
+        return self._shrink(self.inner.target(batch))
 
-    def _damped(self, phi: np.ndarray) -> np.ndarray:
+    def _shrink(self, phi: np.ndarray) -> np.ndarray:
         return phi if (self.factor == 1).all() else np.asarray(phi * self.factor)
 
     @property
@@ -111,26 +110,26 @@ class ShrunkInfluence(Frozen):
         return np.asarray(self.covariance * np.outer(self.factor, self.factor))
 
     def base(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) how each source row moved the source prior."""
+        """(rows, S) influence of each source row on the source prior."""
         return self.inner.base(batch)
 
     @property
     def outside(self) -> np.ndarray:
-        """(0, S): all that moved the weights is in the two samples."""
+        """(0, S): the weights depend on the two samples alone."""
         return np.zeros((0, len(self.factor)))
 
 
 @dataclass(frozen=True, eq=False)
 class LabelCountInfluence(Frozen):
-    """Of weights w = q / pi from labels on both sides; those of the target are a third sample.
+    """Of weights w = q / pi from class counts; the target's labels are a third sample.
 
-    phi_i = -w (1_{y_i} - pi) / pi on the source; `outside` has the target's labels, class by class.
+    phi_i = -w (1_{y_i} - pi) / pi on the source; `outside` is the influence of the target's labels.
     """
 
-    weights: np.ndarray  # (K,), NaN for classes that the source lacks, as everything below
-    prior: np.ndarray
-    shares: np.ndarray
-    labels: float  # how many of the target
+    weights: np.ndarray  # (K,), NaN for classes that are not in the source
+    prior: np.ndarray  # (K,) pi
+    shares: np.ndarray  # (K,) q
+    labels: float  # number of target labels
 
     @property
     def seen(self) -> np.ndarray:
@@ -143,37 +142,37 @@ class LabelCountInfluence(Frozen):
         return np.asarray(self.base(batch) * (-self.weights[seen] / self.prior[seen]))
 
     def target(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) nothing: predictions took no part."""
+        """(rows, S) zero: the weights do not depend on predictions."""
         return np.zeros((len(batch), int(self.seen.sum())))
 
     @property
     def target_square(self) -> np.ndarray:
-        """(S, S) nothing too."""
+        """(S, S) zero."""
         return np.zeros((int(self.seen.sum()),) * 2)
 
     def base(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) how each source row moved the source prior."""
+        """(rows, S) influence of each source row on the source prior."""
         return label_influence(batch, self.seen, self.prior[self.seen])
 
     @property
     def outside(self) -> np.ndarray:
-        """(K, S) moves whose squares sum to the covariance that the target's labels give w."""
-        moved = np.eye(len(self.shares)) - self.shares
-        moved *= np.sqrt(self.shares / self.labels)[:, None]
-        return np.asarray(moved[:, self.seen] / self.prior[self.seen])
+        """(K, S) by class; its squares sum to the variance of w due to the target's labels."""
+        phi = np.eye(len(self.shares)) - self.shares
+        phi *= np.sqrt(self.shares / self.labels)[:, None]
+        return np.asarray(phi[:, self.seen] / self.prior[self.seen])
 
 
 def covariances(
     solution: WeightFit, source: Engine, sizes: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Covariance of q = base * weights / sum, standard errors of the weights, and certainty.
+    """Covariance of q = base * weights / sum, standard errors of the weights, and their factors.
 
     sum_i psi_i psi_i' / n^2 + the target's share / m, with psi_i = base phi_i + w phi_i(base). A
-    row of weight below 1 counts by its square; ``sizes``: n, and what the target is worth in rows.
+    row of weight below 1 counts by its square. ``sizes``: n, and the effective size of the target.
     """
     base, w, influence = solution.base, solution.weights, solution.influence
 
-    def kernel(batch: Predictions) -> Tally:  # it travels, and the solution's engine cannot
+    def kernel(batch: Predictions) -> Tally:  # pickled, without the solution's engine
         phi = influence.source(batch)
         psi = base * phi + w * influence.base(batch)
         root = np.sqrt(batch.squared_frequency)[:, None]
@@ -186,17 +185,17 @@ def covariances(
     prior = prior / n**2 + solution.target_covariance * np.outer(base, base) / m
     values = values / n**2 + np.diag(solution.target_covariance) / m
     q = base * w
-    turn = (np.eye(len(q)) - np.outer(q / q.sum(), ~solution.held)) / q.sum()
-    prior, values = turn @ prior @ turn.T, np.sqrt(np.maximum(values, 0.0))
-    certain = _certainty(np.sqrt(np.maximum(np.diag(prior), 0.0)), base * solution.beyond)
-    return prior * np.outer(certain, certain), values * certain, certain
+    normalise = (np.eye(len(q)) - np.outer(q / q.sum(), ~solution.held)) / q.sum()
+    prior, values = normalise @ prior @ normalise.T, np.sqrt(np.maximum(values, 0.0))
+    factor = _bound_factor(np.sqrt(np.maximum(np.diag(prior), 0.0)), base * solution.beyond)
+    return prior * np.outer(factor, factor), values * factor, factor
 
 
-def _certainty(error: np.ndarray, beyond: np.ndarray) -> np.ndarray:
-    """Factor of the standard error of a share that is held at 0.
+def _bound_factor(error: np.ndarray, beyond: np.ndarray) -> np.ndarray:
+    """(S,) factor of the standard error of a share at the bound 0.
 
-    A normal variable with this error, centred so far below 0 and cut off there, has a mean of about
-    error^2 / distance.
+    A normal variable with this error and a mean this far below 0, truncated at 0, has a mean of
+    about error^2 / distance.
     """
     ratio = np.divide(error, beyond, out=np.ones(len(error)), where=beyond > 0)
     return np.asarray(np.minimum(1.0, ratio))
@@ -204,11 +203,11 @@ def _certainty(error: np.ndarray, beyond: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ScaledWeights:
-    """Class weights as the fits use them (largest 1), and how each row moved them."""
+    """Class weights scaled to a largest of 1, and the influence of each row on them."""
 
-    values: np.ndarray  # (K,), 0 for classes that are left out
+    values: np.ndarray  # (K,), 0 for classes without a weight
     seen: np.ndarray  # (K,) bool
-    scale: float  # what the weights were divided by
+    scale: float  # the largest of the weights given
     influence: WeightInfluence | None
     sizes: tuple[float, float]  # n, m
 
@@ -216,27 +215,27 @@ class ScaledWeights:
     def of(
         class_weights: np.ndarray, influence: WeightInfluence | None, sizes: tuple[float, float]
     ) -> ScaledWeights:
-        """From weights with NaN for classes that are left out."""
+        """From weights, NaN for classes without one; ``influence`` is None for given weights."""
         seen = ~np.isnan(class_weights)
         values = np.where(seen, class_weights, 0.0)
         scale = float(values.max())
         return ScaledWeights(values / scale, seen, scale, influence, sizes)
 
     def source_influence(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) by how much each source row moved the weights; (rows, 0) if they are given."""
+        """(rows, S) influence of each source row on the weights; (rows, 0) for given weights."""
         if self.influence is None:
             return np.zeros((len(batch), 0))
         return np.asarray(self.influence.source(batch) / (self.scale * self.sizes[0]))
 
-    @property
-    def outside_influence(self) -> np.ndarray:
-        """(rows, S) by how much observations of neither sample moved them; (0, 0) if given."""
-        if self.influence is None:
-            return np.zeros((0, 0))
-        return np.asarray(self.influence.outside / self.scale)
-
     def target_influence(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) by how much each target row moved the weights; (rows, 0) if they are given."""
+        """(rows, S) influence of each target row on the weights; (rows, 0) for given weights."""
         if self.influence is None:
             return np.zeros((len(batch), 0))
         return np.asarray(self.influence.target(batch) / (self.scale * self.sizes[1]))
+
+    @property
+    def outside_influence(self) -> np.ndarray:
+        """(observations, S) of observations outside both samples; (0, 0) for given weights."""
+        if self.influence is None:
+            return np.zeros((0, 0))
+        return np.asarray(self.influence.outside / self.scale)

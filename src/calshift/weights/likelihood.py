@@ -1,10 +1,11 @@
-"""Weights of largest likelihood of the target's predictions: em, with or without calibrator; map.
+"""Maximum likelihood class weights: em, with or without a calibrator, and map.
 
 docs/mathematics.md section 7; paper, section on importance weights.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +15,13 @@ from calshift._core.frozen import Frozen
 from calshift._core.linalg import constrained_inverse
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
-from calshift.scaling import KINDS, Scaling, Uncalibrated, fit_scaling
+from calshift.scaling.calibrator import Scaling, Uncalibrated
+from calshift.scaling.fit import fit_scaling
 from calshift.weights.influence import WeightFit, label_influence
 from calshift.weights.mixture import MixtureFit, maximize_mixture, select_prior_strength
 
-LEAST_SLOPE = 0.05  # of a calibrator, below which predictions say nothing
-LEAST_FIT = 0.01  # by which a row's log-likelihood must beat that of the class shares
+LEAST_SLOPE = 0.05  # of a calibrator, below which the model does not discriminate
+LEAST_FIT = 0.01  # mean log-likelihood beyond that of the class shares
 TOLERATED_GAP = 0.1  # between mean prediction and class shares, summed over the classes
 TOLERATED_PULL = 0.25  # the prior's share among the target rows
 
@@ -35,19 +37,18 @@ def em(
     """Maximum likelihood: the q that maximises mean_j log sum_y p_jy q_y / pi_y.
 
     pi is the mean prediction of the source. With a calibrator both samples are calibrated first.
-    With a prior, Dirichlet around pi and as strong as is evident, the answer is the mean of the
-    posterior class probabilities of the target's rows: where they are sure, the prior has no say.
+    With a prior, Dirichlet around pi with the strength of largest evidence, q is the mean of the
+    posterior class probabilities of the target's rows.
     """
     seen = class_counts > 0
     calibrate = fit_scaling(calibrator, source, class_counts) if calibrator else Uncalibrated(seen)
     mean = source.total(lambda batch: batch.frequency @ calibrate(batch)) / class_counts.sum()
     after = target.mapped(calibrate)
-    mixture = (
-        select_prior_strength(after, mean)
-        if prior
-        else maximize_mixture(after, mean, np.zeros(len(mean)))
-    )
-    return _solution(source, target, class_counts, calibrate, mean, mixture)
+    if prior:
+        mixture = select_prior_strength(after, mean)
+    else:
+        mixture = maximize_mixture(after, mean, np.zeros(len(mean)))
+    return _make_fit(source, target, class_counts, calibrate, mean, mixture)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class LikelihoodInfluence(Frozen):
     inverse : Q, (S, S)
     by_probability, by_slope, by_label : X_p (S, S), X_g (S, slopes), X_y (S, S)
     mean, slope_mean, prior : of p, g and 1_y
-    base_by_slope : (S, slopes) how the mean prediction moves with g, None if the weights are
+    base_by_slope : (S, slopes) derivative of the mean prediction by g, None if the weights are
         relative to class shares
     """
 
@@ -100,20 +101,18 @@ class LikelihoodInfluence(Frozen):
         return np.asarray(z @ self.inverse.T)
 
     def base(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) how each row moved the source prior: class shares, or the mean prediction."""
+        """(rows, S) influence of each row on the source prior: class shares, or mean prediction."""
         if self.base_by_slope is None:
             return label_influence(batch, self.seen, self.prior)
         p, g = self._rows(batch)
         return np.asarray(p + g @ self.base_by_slope.T)
 
     def _rows(self, batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
-        if isinstance(self.calibrate, Scaling):
-            p, g = self.calibrate.rows(batch)
-            return p - self.mean, g - self.slope_mean
-        return self.calibrate(batch) - self.mean, np.zeros((len(batch), 0))
+        p, g = self.calibrate.likelihood_gradients(batch)
+        return p - self.mean, g - self.slope_mean
 
 
-def _solution(
+def _make_fit(
     source: Engine,
     target: Engine,
     class_counts: np.ndarray,
@@ -123,33 +122,33 @@ def _solution(
 ) -> WeightFit:
     """Weights q / pi, relative to the class shares if the calibrator has biases.
 
-    Biases make the mean prediction follow the class shares up to their prior; without them it is
-    the mean prediction that says what the predictor takes for no shift.
+    Biases make the mean prediction equal to the class shares up to their prior; without them pi is
+    the mean prediction.
     """
-    n, v, A = class_counts.sum(), mixture.ratio, mixture.curvature
-    seen = class_counts > 0
+    n, v, seen = class_counts.sum(), mixture.ratio, class_counts > 0
     prior = class_counts[seen] / n
-    biased = isinstance(calibrate, Scaling) and KINDS[calibrate.kind][1]
+    biased = calibrate.biased
     base = prior if biased else mean
     weights = v * mixture.mean / base  # q = v zbar, the mean posterior probability
-    G = constrained_inverse(A, v > 0)
-    answer = (np.diag(mixture.mean) - v[:, None] * mixture.square) @ G
-    by_mean = answer / base[:, None]
-    by_target = (mixture.share * answer + np.diag(v)) / base[:, None]
-    moved, influence_of_mean, slope_mean = _by_parameters(source, target, n, calibrate, mixture)
+    G = constrained_inverse(mixture.curvature, v > 0)
+    by_prior = (np.diag(mixture.mean) - v[:, None] * mixture.square) @ G
+    by_mean = by_prior / base[:, None]
+    by_target = (mixture.share * by_prior + np.diag(v)) / base[:, None]
+    on_target, on_mean, slope_mean = _calibrator_influence(source, target, n, calibrate, mixture)
     slopes = len(slope_mean)
-    by_parameter = by_target @ moved - by_mean @ influence_of_mean
-    by_probability, by_label = -by_mean, np.zeros_like(G)
+    by_parameter = by_target @ on_target - by_mean @ on_mean
+    by_label = np.zeros_like(G)
     if biased:
         by_label = by_parameter[:, slopes:] - np.diag(weights / prior)
-        by_probability = by_probability - by_parameter[:, slopes:]
+        by_probability = -by_mean - by_parameter[:, slopes:]
     else:
-        by_parameter -= (weights / mean)[:, None] * influence_of_mean
-        by_probability = by_probability - np.diag(weights / mean)
+        by_parameter -= (weights / mean)[:, None] * on_mean
+        by_probability = -by_mean - np.diag(weights / mean)
     influence = LikelihoodInfluence(
         calibrate, seen, v, mixture.mean, by_target, by_probability, by_parameter[:, :slopes],
-        by_label, mean, slope_mean, prior, None if biased else influence_of_mean,
+        by_label, mean, slope_mean, prior, None if biased else on_mean,
     )  # fmt: skip
+    fit = calibrate.fit if isinstance(calibrate, Scaling) else _fit(source, calibrate) / n
     return WeightFit(
         weights,
         base,
@@ -160,40 +159,37 @@ def _solution(
         np.where(v == 0, np.diag(G) * (mean - mixture.mean) * mean / base, 0.0),
         mixture.converged and calibrate.converged,
         mixture.iterations,
-        _notes(calibrate, mean, prior, mixture.share, _fit(source, calibrate, n), n),
+        tuple(_notes(calibrate, mean, prior, mixture.share, fit, n)),
     )
 
 
-def _by_parameters(
-    source: Engine,
-    target: Engine,
-    n: float,
-    calibrate: Scaling | Uncalibrated,
-    mixture: MixtureFit,
+def _calibrator_influence(
+    source: Engine, target: Engine, n: float, calibrate: Scaling | Uncalibrated, mixture: MixtureFit
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How zbar and the mean prediction move with a row's calibrator gradient, and its mean.
+    """Derivatives of zbar and of the mean prediction by a row's calibrator gradient; its mean.
 
-    The parameters move by n I^-1 g_i / n, I being the information.
+    The influence of row i on the parameters is n I^-1 g_i, I being the information.
     """
     if not isinstance(calibrate, Scaling):
         nothing = np.zeros((len(mixture.ratio), 0))
         return nothing, nothing, np.zeros(0)
     step = n * calibrate.covariance
-    on_mean = _source_response(source, calibrate) / n
-    on_target = _target_response(target, calibrate, mixture)
-    return on_target @ step, on_mean @ step, calibrate.pull[: calibrate.slopes] / n
+    if calibrate.biased:  # sum_i of dp_i / d eta, rows of the information
+        on_mean = (calibrate.information - calibrate.precision)[calibrate.slopes :] / n
+    else:
+        on_mean = source.total(calibrate.sum_derivative) / n
+    on_target = _target_derivative(target, calibrate, mixture)
+    return on_target @ step, on_mean @ step, calibrate.penalty_gradient[: calibrate.slopes] / n
 
 
-def _fit(source: Engine, calibrate: Scaling | Uncalibrated, n: float) -> float:
-    """Mean log-likelihood of the source's labels."""
-    if isinstance(calibrate, Scaling):
-        return calibrate.fit
+def _fit(source: Engine, calibrate: Uncalibrated) -> float:
+    """Log-likelihood of the source's labels."""
 
     def kernel(batch: Predictions) -> float:
         hit = calibrate(batch)[np.arange(len(batch)), batch.codes(calibrate.seen)]
         return float(batch.frequency @ np.log(hit))
 
-    return float(source.total(kernel) / n)
+    return float(source.total(kernel))
 
 
 def _notes(
@@ -203,48 +199,44 @@ def _notes(
     share: float,
     fit: float,
     n: float,
-) -> tuple[str, ...]:
-    """Why the likelihood may mislead."""
-    notes = []
+) -> Iterator[str]:
+    """Reasons for which the maximum likelihood weights may be wrong."""
     if isinstance(calibrate, Scaling) and calibrate.slope.min() < LEAST_SLOPE:
-        notes.append("the predictions hardly speak for the labels of the source, or against them")
+        yield (
+            "the model does not discriminate: its predictions are unrelated to the source's "
+            "labels, or contradict them"
+        )
     elif fit - prior @ np.log(prior) < LEAST_FIT:
-        notes.append("the predictions tell no more of the source's labels than class shares do")
+        yield (
+            "the model does not discriminate: its predictions fit the source's labels no better "
+            "than constant class shares"
+        )
     gap, noise = np.abs(mean - prior).sum(), np.sqrt(prior * (1 - prior) / n).sum()
-    biased = isinstance(calibrate, Scaling) and KINDS[calibrate.kind][1]
-    if not biased and gap > max(TOLERATED_GAP, 2 * noise):
-        notes.append(
-            f"the mean prediction misses the class shares of the source by {gap:.2f} in sum: "
-            "the model is not calibrated; em-bcts calibrates it first"
+    if not calibrate.biased and gap > max(TOLERATED_GAP, 2 * noise):
+        yield (
+            "the model is not calibrated on the source: its mean prediction and the class shares "
+            f"differ by {gap:.2f} in sum; em-bcts calibrates it first"
         )
     if share < 1 - TOLERATED_PULL:
-        notes.append(
-            f"map: its prior counts for {1 - share:.0%} of the target rows and draws the "
+        yield (
+            f"map: its prior has the weight of {1 - share:.0%} of the target rows and draws the "
             "weights towards 1; the standard errors do not cover this bias"
         )
-    return tuple(notes)
 
 
-def _source_response(source: Engine, calibrate: Scaling) -> np.ndarray:
-    """(S, d) sum_i of dp_i / d eta: with biases these are rows of the information."""
-    if KINDS[calibrate.kind][1]:
-        return np.asarray((calibrate.information - calibrate.precision)[calibrate.slopes :])
-    return np.asarray(source.total(calibrate.response))
-
-
-def _target_response(target: Engine, calibrate: Scaling, mixture: MixtureFit) -> np.ndarray:
+def _target_derivative(target: Engine, calibrate: Scaling, mixture: MixtureFit) -> np.ndarray:
     """(S, d) mean_j of dz_j / d eta."""
     v = mixture.ratio
 
     def kernel(batch: Predictions) -> Tally:
         scores = calibrate.scores(batch)
-        z = calibrate.calibrated(scores)
+        z = calibrate.calibrate(scores)
         z *= (1 / (z @ v))[:, None]
         fz = z if batch.sample_weight is None else batch.frequency[:, None] * z
-        by_slope = calibrate.slope_response(fz, z * v, scores)
+        by_slope = calibrate.slope_derivative(fz, z * v, scores)
         return Tally(size=batch.size, by_slope=by_slope)
 
     size, by_slope = target.total(kernel).values()
-    if not KINDS[calibrate.kind][1]:
+    if not calibrate.biased:
         return np.asarray(by_slope / size)
     return np.hstack([by_slope / size, np.diag(mixture.mean) - mixture.square * v])

@@ -1,4 +1,4 @@
-"""Mixing proportions of largest likelihood.
+"""Maximum likelihood proportions of a mixture.
 
 docs/mathematics.md section 7, em.
 """
@@ -15,34 +15,37 @@ from calshift._core.linalg import nonnegative_least_squares
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 
-LARGEST_GAP = 1e-10  # bound on the mean log-likelihood that is still missing
-MANY = 64  # classes, from which a step of EM costs much less than one of Newton's method
+LARGEST_GAP = 1e-10  # of the mean log-likelihood to its maximum
+MANY = 64  # classes, above which a step of EM costs much less than one of Newton's method
 MANY_EM_STEPS, FEW_EM_STEPS = 15, 2  # before Newton's method takes over
 MOST_STEPS = 200
 DOMINATED = 1e-3  # by which zbar_y falls short of prior_y for a class without a share
-STRENGTHS = np.array([100, 30, 10, 3, 1, 0.3, 0.1])  # rows a class that a prior may be worth
+STRENGTHS = np.array([100, 30, 10, 3, 1, 0.3, 0.1])  # of the prior, in rows a class
 LENGTHS = 0.5 ** np.arange(12)  # of a Newton step that are tried
-RIDGE = 1e-9  # of a Newton step: rounding must not walk where predictions cannot tell classes apart
-LEAST_MIXED = 1e-140  # of a row, so that squares of z stay finite where a step makes it impossible
+RIDGE = 1e-9  # of a Newton step: rounding must not decide where classes are indistinguishable
+LEAST_MIXED = 1e-140  # likelihood of a row, so that squares of z stay finite
 
 
 @dataclass(frozen=True)
 class MixtureFit:
-    """Where the likelihood is largest, with z_j = p_j / (p_j . v).
+    """The maximum of the likelihood, with z_j = p_j / (p_j . v).
 
     Attributes
     ----------
     ratio : v, (S,) q / pi
     mean, square : zbar (S,) and (S, S) mean_j z_j z_j'
-    curvature : A, (S, S) the same with the rows that stand for a prior on q
-    share : of the target's rows among all
+    curvature : A, (S, S) the same with the pseudo-rows of a prior on q
+    rows, share : number of target rows, and their share among rows and pseudo-rows
+    fit : sum_j log p_j . v
     """
 
     ratio: np.ndarray
     mean: np.ndarray
     square: np.ndarray
     curvature: np.ndarray
+    rows: float
     share: float
+    fit: float
     converged: bool
     iterations: int
 
@@ -52,32 +55,31 @@ def maximize_mixture(
 ) -> MixtureFit:
     """The v >= 0 that maximises sum_j log p_j . v + pseudo . log v, with prior . v = 1.
 
-    EM steps where classes are many, since they cost little, then Newton's method, a pass over the
-    rows each. At v the mean log-likelihood is short of the largest by at most
-    max_y zbar_y / prior_y - 1. A class whose zbar_y is below its prior_y has no share there: what
-    is left of it is rounding.
+    EM steps, more of them for many classes, then Newton's method; each step is a pass over the
+    rows. At v the mean log-likelihood is below its maximum by at most max_y zbar_y / prior_y - 1. A
+    class whose zbar_y is below its prior_y has a share of 0 at the maximum.
     """
     first = MANY_EM_STEPS if len(prior) > MANY else FEW_EM_STEPS
-    v = _after_em(engine, prior, pseudo, first) if start is None else start
-    here = Point.at(engine, v, pseudo)
+    v = _run_em(engine, prior, pseudo, first) if start is None else start
+    here = Point.evaluate(engine, v, pseudo)
     for step in range(MOST_STEPS):
         z = here.mean(pseudo)
-        settled = bool(np.max(z / prior) - 1 <= LARGEST_GAP)
-        if settled:
+        converged = bool(np.max(z / prior) - 1 <= LARGEST_GAP)
+        if converged:
             break
         better = None
-        if not (pseudo.any() and step % 2):  # EM steps mend what is near 0
-            there = _newton_point(here.v, here.curvature(pseudo), z, prior)
-            better = _farthest_up(engine, here, there, prior, pseudo)
-        here = better or Point.at(engine, here.v * z / prior, pseudo)
-        here = here.scaled(float(prior @ here.v))
+        if not (pseudo.any() and step % 2):  # EM steps correct shares near 0
+            there = _newton_target(here.v, here.curvature(pseudo), z, prior)
+            better = _line_search(engine, here, there, prior, pseudo)
+        here = better or Point.evaluate(engine, here.v * z / prior, pseudo)
+        here = here.divide(float(prior @ here.v))
     v = here.v
-    if settled and not pseudo.any():
+    if converged and not pseudo.any():
         v = np.where(z < (1 - DOMINATED) * prior, 0.0, v)
     rows = here.rows
     return MixtureFit(
-        v, here.total / rows, here.square / rows, here.curvature(pseudo), rows / here.size,
-        settled, first + step,
+        v, here.total / rows, here.square / rows, here.curvature(pseudo), rows, rows / here.size,
+        here.fit, converged, first + step,
     )  # fmt: skip
 
 
@@ -90,32 +92,32 @@ class Point:
     fit: float
     total: np.ndarray
     square: np.ndarray
-    size: float  # rows, and those that stand for a prior
+    size: float  # rows and pseudo-rows
 
     @staticmethod
-    def at(engine: Engine, v: np.ndarray, pseudo: np.ndarray) -> Point:
-        """One pass."""
+    def evaluate(engine: Engine, v: np.ndarray, pseudo: np.ndarray) -> Point:
+        """The point v, in one pass over the rows."""
         sums = engine.total(Derivatives(v))
         return Point(v, **sums, size=sums["rows"] + pseudo.sum())
 
     def mean(self, pseudo: np.ndarray) -> np.ndarray:
-        """zbar, with the rows that stand for a prior."""
-        return np.asarray((self.total + _over(pseudo, self.v)) / self.size)
+        """zbar, with the pseudo-rows of the prior."""
+        return np.asarray((self.total + _ratio(pseudo, self.v)) / self.size)
 
     def curvature(self, pseudo: np.ndarray) -> np.ndarray:
-        """Mean of z z', with these rows."""
-        return np.asarray((self.square + np.diag(_over(pseudo, self.v**2))) / self.size)
+        """Mean of z z', with the pseudo-rows."""
+        return np.asarray((self.square + np.diag(_ratio(pseudo, self.v**2))) / self.size)
 
     def value(self, prior: np.ndarray, pseudo: np.ndarray) -> float:
-        """What is maximised; its maximum has prior . v = 1."""
+        """The penalised log-likelihood; its maximum has prior . v = 1."""
         known = pseudo > 0
-        with np.errstate(divide="ignore"):  # no share at all is impossible under a prior
+        with np.errstate(divide="ignore"):  # a share of 0 is impossible under a prior
             return float(
                 self.fit + np.log(self.v[known]) @ pseudo[known] - self.size * float(prior @ self.v)
             )
 
-    def scaled(self, by: float) -> Point:
-        """The same at v / by."""
+    def divide(self, by: float) -> Point:
+        """The point v / by."""
         return Point(
             self.v / by, self.rows, self.fit - self.rows * float(np.log(by)), self.total * by,
             self.square * by**2, self.size,
@@ -132,57 +134,51 @@ class Derivatives:
         mixed = batch.p @ self.v
         z = batch.p * (1 / np.maximum(mixed, LEAST_MIXED))[:, None]
         f = batch.frequency
-        weighed = z if batch.sample_weight is None else z * f[:, None]
-        fit = float(f @ _log(mixed))
-        return Tally(rows=batch.size, fit=fit, total=f @ z, square=z.T @ weighed)
+        weighted = z if batch.sample_weight is None else z * f[:, None]
+        fit = float(f @ np.log(np.maximum(mixed, 1e-300)))
+        return Tally(rows=batch.size, fit=fit, total=f @ z, square=z.T @ weighted)
 
 
-def _after_em(engine: Engine, prior: np.ndarray, pseudo: np.ndarray, steps: int) -> np.ndarray:
-    """v after so many steps of EM from no shift."""
+def _run_em(engine: Engine, prior: np.ndarray, pseudo: np.ndarray, steps: int) -> np.ndarray:
+    """v after this number of EM steps from no shift."""
     v = np.ones(len(prior))
     for _ in range(steps):
         rows, total = engine.total(_gradient(v)).values()
-        v = v * (total + _over(pseudo, v)) / ((rows + pseudo.sum()) * prior)
+        v = v * (total + _ratio(pseudo, v)) / ((rows + pseudo.sum()) * prior)
         v = v / (prior @ v)
     return v
 
 
 def select_prior_strength(engine: Engine, prior: np.ndarray) -> MixtureFit:
-    """With a Dirichlet prior around ``prior`` on q, of the strength of largest evidence.
+    """The maximum with a Dirichlet prior on q around ``prior``, of largest evidence in strength.
 
     The evidence integrates q out of the likelihood, by Laplace's method on log q.
     """
-    v, best, most = np.ones(len(prior)), None, -np.inf
+    v, found = np.ones(len(prior)), []
     for strength in STRENGTHS * len(prior):
         mixture = maximize_mixture(engine, prior, strength * prior, v)
-        v, evidence = mixture.ratio, _evidence(engine, mixture, prior, strength)
-        if evidence > most:
-            best, most = mixture, evidence
-    assert best is not None
-    return best
+        v = mixture.ratio
+        found.append((_evidence(mixture, prior, strength), mixture))
+    return max(found, key=lambda pair: pair[0])[1]
 
 
-def _evidence(engine: Engine, mixture: MixtureFit, prior: np.ndarray, strength: float) -> float:
+def _evidence(mixture: MixtureFit, prior: np.ndarray, strength: float) -> float:
     """log of the integral of prod_j (p_j . v) times the Dirichlet density, up to a constant.
 
     The second derivative by log q is  alpha - (m + s) q q' + m v v' square  on sum log q = 0.
     """
     from scipy.special import gammaln
 
-    v, alpha = mixture.ratio, strength * prior
-    sums = engine.total(lambda batch: Tally(rows=batch.size, fit=_fit(batch, v)))
-    rows, fit = sums["rows"], sums["fit"]
+    v, alpha, rows = mixture.ratio, strength * prior, mixture.rows
     q = v * prior
     H = np.diag(alpha) + rows * np.outer(v, v) * mixture.square - (rows + strength) * np.outer(q, q)
     volume = np.linalg.slogdet(H + rows / len(q) ** 2)[1]
+    fit = mixture.fit
     return float(fit + alpha @ np.log(q) + gammaln(strength) - gammaln(alpha).sum() - volume / 2)
 
 
-def _fit(batch: Predictions, v: np.ndarray) -> float:
-    return float(batch.frequency @ np.log(batch.p @ v))
-
-
-def _over(pseudo: np.ndarray, v: np.ndarray) -> np.ndarray:
+def _ratio(pseudo: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """pseudo / v, and 0 where there are no pseudo-rows."""
     return np.asarray(np.divide(pseudo, v, out=np.zeros(len(v)), where=pseudo > 0))
 
 
@@ -195,7 +191,7 @@ def _gradient(v: np.ndarray) -> Callable[[Predictions], Tally]:
     return kernel
 
 
-def _newton_point(
+def _newton_target(
     v: np.ndarray, curvature: np.ndarray, z: np.ndarray, prior: np.ndarray
 ) -> np.ndarray:
     """The v >= 0 where the quadratic model is largest: least v'Av / 2 - (2 zbar - prior)'v."""
@@ -207,21 +203,16 @@ def _newton_point(
     return nonnegative_least_squares(R, np.linalg.solve(R.T, A @ v + z - prior))
 
 
-def _farthest_up(
+def _line_search(
     engine: Engine, here: Point, there: np.ndarray, prior: np.ndarray, pseudo: np.ndarray
 ) -> Point | None:
-    """The first point on the way back from there that is no lower than here, None if all are.
+    """The point nearest to ``there`` that is not lower than ``here``, or None.
 
-    Near the top they differ by rounding only, and the longest step is as good as any.
+    The tolerance is rounding, by which alone points near the maximum differ.
     """
     least = here.value(prior, pseudo) - 1e-13 * here.size
     for length in LENGTHS:
-        found = Point.at(engine, here.v + length * (there - here.v), pseudo)
+        found = Point.evaluate(engine, here.v + length * (there - here.v), pseudo)
         if found.value(prior, pseudo) >= least:
             return found
     return None
-
-
-def _log(x: np.ndarray) -> np.ndarray:
-    """Logarithm, of 0 a very low value rather than an infinite one."""
-    return np.asarray(np.log(np.maximum(x, 1e-300)))

@@ -17,7 +17,7 @@ from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 from calshift.weights.influence import WeightFit, label_influence
 
-TIE = 1e-7  # weight of the pull to the centre among solutions that are equally good
+TIE = 1e-7  # weight of the distance to the centre, which selects among equally good solutions
 
 Features = Callable[[Predictions], np.ndarray]  # batch -> (rows, L)
 
@@ -80,7 +80,7 @@ def scatter_matrix(features: Features, target: Engine, mean: np.ndarray) -> np.n
 
 
 def simplex_least_squares(columns: np.ndarray, mean: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """The q >= 0 with sum 1 that minimises |columns q - mean|; of several the one near the centre.
+    """The q >= 0 with sum 1 that minimises |columns q - mean|, the one nearest to the centre.
 
     With D = columns - mean, q = v / sum v for the v >= 0 that minimises |D v|^2 + (sum v - 1)^2:
     along a ray v = s q the least value is |D q|^2 / (1 + |D q|^2), which grows with |D q|.
@@ -101,7 +101,7 @@ def simplex_least_squares(columns: np.ndarray, mean: np.ndarray, centre: np.ndar
 
 @dataclass(frozen=True, eq=False)
 class LinearInfluence(Frozen):
-    """Of weights that solve linear moments, perhaps bounded or penalised.
+    """The influence function of weights from linear moments, with bounds or a penalty.
 
         phi_i = -Q (a_i w_{y_i} - C w) - s (w_{y_i} - 1) - [ (a_i . r) J_{y_i} - its mean ]
         phi_j =  Q (a_j - mu)
@@ -114,7 +114,7 @@ class LinearInfluence(Frozen):
     prior : pi, (S,)
     confusion, target_mean : C, (L, S) and mu, (L,)
     inverse : Q, (S, L)
-    scale : s, (S,) how the weights answer to their sum, where it is held to 1
+    scale : s, (S,) derivative of the weights by their sum, where it is constrained to 1
     direction, by_label : r (L,) and J (S, S), where a penalty leaves a residual
     """
 
@@ -163,7 +163,7 @@ def solve_moment_matching(
 ) -> WeightFit:
     """The weights w >= 0 with sum_y pi_y w_y = 1 that match the means best, with their influence.
 
-    On the classes that are not held at 0, with N = C'C,  [N pi; pi' 0]^-1 = [G s; s' .]  and
+    On the classes that are not at the bound 0, with N = C'C,  [N pi; pi' 0]^-1 = [G s; s' .]  and
     Q = G C'; rows of C and mu divided by scale.
     """
     C, pi = moments.confusion, moments.prior
@@ -173,13 +173,13 @@ def solve_moment_matching(
     bordered = np.ones((S + 1, S + 1))
     bordered[:S, :S] = columns @ columns.T
     bordered[S, S] = 0
-    answer = constrained_inverse(bordered, np.append(~held, True))[:S]
+    solution = constrained_inverse(bordered, np.append(~held, True))[:S]
     slope = columns @ (moments.target / scale - q @ columns)
-    beyond = np.where(held, np.diag(answer) * (slope[~held].mean() - slope), 0.0) / pi
-    answer = answer / pi[:, None]
-    inverse = answer[:, :S] @ columns / scale
+    beyond = np.where(held, np.diag(solution) * (slope[~held].mean() - slope), 0.0) / pi
+    solution = solution / pi[:, None]
+    inverse = solution[:, :S] @ columns / scale
     influence = LinearInfluence(
-        features, seen, q / pi, pi, C, moments.target, inverse, answer[:, S]
+        features, seen, q / pi, pi, C, moments.target, inverse, solution[:, S]
     )
     scatter = scatter_matrix(features, target, moments.target)
     spread = inverse @ scatter @ inverse.T

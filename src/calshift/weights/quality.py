@@ -1,4 +1,4 @@
-"""How far a solution can be trusted: standard errors, warnings, classes to doubt."""
+"""Standard errors of estimated class weights, warnings, and classes that are not trusted."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from calshift.weights.influence import ShrunkInfluence, WeightFit, covariances
 
 FEW_ROWS = 20  # source rows of a class, below which its weight is not trusted
 NEARLY_SINGULAR = 1e4  # condition number
-UNKNOWN_SHARE = 0.25  # standard error of a share of which little can be said
+UNKNOWN_SHARE = 0.25  # standard error of a share that is practically undetermined
 UNCERTAIN = 0.5  # expected sum of |error| over the classes of the target prior, of 2 at most
-CUT_OFF = 0.5**0.5  # root mean square error of a normal estimate of 0 that is cut off below 0
-LOADING = 0.1  # share of a class in a direction that the predictions do not show
+TRUNCATED = 0.5**0.5  # root mean square of a standard normal variable truncated at 0
+LOADING = 0.1  # of a class on a direction that the predictions do not determine
 
 
 def diagnose_weights(
@@ -30,39 +30,35 @@ def diagnose_weights(
     predicted: np.ndarray,
     classes: tuple[Any, ...] | None,
 ) -> ClassWeights:
-    """The weights of a method, with all that is known about their quality.
+    """The weights of a method, with their standard errors, diagnostics and warnings.
 
-    ``predicted`` is the target's mean prediction, to tell how much mass an unseen class takes.
+    ``predicted`` is the target's mean prediction, for the share of classes not in the source.
     """
     seen = class_counts > 0
     q = solution.base * solution.weights
-    covariance, values_error, certain = covariances(solution, source, sizes)
+    covariance, values_error, factor = covariances(solution, source, sizes)
     least, condition = _singular(solution.matrix)
-    blur, unclear = _blur(solution.matrix, ~solution.held & (q * sizes[1] >= 1))
-    covariance, raised, shrink = _plausible(covariance, q / q.sum(), unclear, sizes[1])
+    blur, confused = _confused_classes(solution.matrix, ~solution.held & (q * sizes[1] >= 1))
+    covariance, raised, shrink = _bound_errors(covariance, q / q.sum(), confused, sizes[1])
     values_error = np.maximum(values_error, raised / solution.base)
     error = np.sqrt(np.diag(covariance))
-    doubts = {
-        "few": class_counts[seen] < FEW_ROWS,
-        "unclear": unclear,
-        "unknown": error > UNKNOWN_SHARE,
-    }
+    few, unknown = class_counts[seen] < FEW_ROWS, error > UNKNOWN_SHARE
     weights = ClassWeights(
-        values=_spread(solution.weights, seen, np.nan),
+        values=_expand(solution.weights, seen, np.nan),
         prior_source=class_counts / class_counts.sum(),
-        prior_target=_spread(q / q.sum(), seen),
+        prior_target=_expand(q / q.sum(), seen),
         n_source=sizes[0],
         method=method,
-        covariance=_spread_both(covariance, seen),
-        values_error=_spread(values_error, seen),
+        covariance=_expand_both(covariance, seen),
+        values_error=_expand(values_error, seen),
         converged=solution.converged,
         iterations=solution.iterations,
         condition_number=condition,
         smallest_singular_value=least,
-        reasons=_reasons(class_counts, **doubts),
+        reasons=_reasons(class_counts, few, confused, unknown),
         influence=ShrunkInfluence(
             solution.influence,
-            certain * shrink * np.where(solution.held, CUT_OFF, 1.0),
+            factor * shrink * np.where(solution.held, TRUNCATED, 1.0),
             solution.target_covariance,
         ),
         classes=classes,
@@ -70,27 +66,26 @@ def diagnose_weights(
     )
     notes = (
         *unseen_classes_warnings(seen, predicted, classes),
-        *_shaky(weights, blur, error.sum()),
+        *_overall_warnings(weights, blur, error.sum()),
         *solution.notes,
-        *_rare(doubts["few"], doubts["unknown"], np.flatnonzero(seen), classes),
-        *_small(weights.ess, sizes[1]),
+        *_class_warnings(few, unknown, np.flatnonzero(seen), classes),
+        *_size_warnings(weights.ess, sizes[1]),
     )
     return replace(weights, warnings=notes)
 
 
-def _plausible(
-    covariance: np.ndarray, q: np.ndarray, unclear: np.ndarray, m: float
+def _bound_errors(
+    covariance: np.ndarray, q: np.ndarray, confused: np.ndarray, m: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Standard errors no smaller than known labels would have, no larger than .5.
+    """Covariance with standard errors no smaller than of known labels, and no larger than .5.
 
-    Also those that were raised, and the factor of those that were lowered.
-
-    The least is that of a share of m rows with one more in the class and one outside; classes
-    that are not told apart may share their mass in any way. No share has a deviation above .5.
+    Also the errors that were raised, and the factors of those that were lowered. The lower bound is
+    that of a share of m rows with one more in the class and one outside; classes that cannot be
+    distinguished may share their mass in any way. No share has a standard deviation above .5.
     """
     drawn = (m * q + 1) / (m + 2)
-    mass = q[unclear].sum() if unclear.sum() > 1 else 0.0
-    least = drawn * (1 - drawn) / (m + 2) + np.where(unclear, mass**2 / 12, 0.0)
+    mass = q[confused].sum() if confused.sum() > 1 else 0.0
+    least = drawn * (1 - drawn) / (m + 2) + np.where(confused, mass**2 / 12, 0.0)
     found = (covariance + covariance.T) / 2
     raised = np.where(np.diag(found) < least, least, 0.0)
     found[np.diag_indices(len(q))] = np.maximum(np.diag(found), least)
@@ -98,21 +93,24 @@ def _plausible(
     return np.asarray(found * np.outer(shrink, shrink)), np.sqrt(raised), shrink
 
 
-def _blur(matrix: np.ndarray, there: np.ndarray) -> tuple[float, np.ndarray]:
-    """Condition number among the classes with a share, and which of them are not told apart.
+def _confused_classes(matrix: np.ndarray, present: np.ndarray) -> tuple[float, np.ndarray]:
+    """Condition number for the classes present, and which of them cannot be distinguished.
 
-    Columns are taken in units of their length: what is left are not the classes' different shares.
+    Columns are scaled to unit length, which removes the effect of unequal class shares. The classes
+    are those with a loading on directions in which the matrix is nearly singular.
     """
-    unclear = np.zeros(len(there), dtype=bool)
-    if there.sum() < 2:
-        return 1.0, unclear
-    columns = matrix[:, there]
+    confused = np.zeros(len(present), dtype=bool)
+    if present.sum() < 2:
+        return 1.0, confused
+    columns = matrix[:, present]
     size = np.linalg.norm(columns, axis=0)
     columns = columns / np.where(size > 0, size, 1.0)
     condition = _singular(columns)[1]
     if condition > NEARLY_SINGULAR:
-        unclear[there] = _unclear(columns)
-    return condition, unclear
+        _, size, vectors = np.linalg.svd(columns)
+        weak = np.append(size, np.zeros(len(vectors) - len(size))) <= size[0] / NEARLY_SINGULAR
+        confused[present] = (vectors[weak] ** 2).max(axis=0) > LOADING
+    return condition, confused
 
 
 def _singular(matrix: np.ndarray) -> tuple[float, float]:
@@ -122,32 +120,24 @@ def _singular(matrix: np.ndarray) -> tuple[float, float]:
     return least, float(size[0]) / least if least > 0 else float("inf")
 
 
-def _unclear(matrix: np.ndarray) -> np.ndarray:
-    """Classes that make up the directions in which the matrix is nearly singular."""
-    _, size, vectors = np.linalg.svd(matrix)
-    weak = np.append(size, np.zeros(len(vectors) - len(size))) <= size[0] / NEARLY_SINGULAR
-    return np.asarray((vectors[weak] ** 2).max(axis=0) > LOADING)
-
-
-def _shaky(weights: ClassWeights, blur: float, errors: float) -> Iterator[str]:
-    """Reasons to doubt the whole; ``errors`` are the standard errors in sum."""
+def _overall_warnings(weights: ClassWeights, condition: float, errors: float) -> Iterator[str]:
+    """Warnings about all weights; ``errors`` is the sum of the standard errors."""
     if not weights.converged:
         yield f"{weights.method} did not converge: its weights are those of the last step"
-    if blur > NEARLY_SINGULAR:
+    if condition > NEARLY_SINGULAR:
         yield (
-            "the predictions hardly tell some classes apart (condition number "
-            f"{blur:.1e}): weights are the best within their bounds, "
-            "not to be relied on"
+            f"the model does not discriminate between some classes (condition number "
+            f"{condition:.1e}): their weights are not reliable"
         )
     expected = np.sqrt(2 / np.pi) * errors  # of |error|, for a normal one
     if expected > UNCERTAIN:
         yield (
-            "the target's mix is hardly known: its error, summed over the classes, "
-            f"is expected to be {expected:.2f}"
+            "the class distribution of the target is almost undetermined: the expected error, "
+            f"summed over the classes, is {expected:.2f}"
         )
 
 
-def _rare(
+def _class_warnings(
     few: np.ndarray, unknown: np.ndarray, seen: np.ndarray, classes: tuple[Any, ...] | None
 ) -> Iterator[str]:
     if unknown.any():
@@ -158,33 +148,34 @@ def _rare(
         yield f"{rare} {verb} fewer than {FEW_ROWS} source rows: weights not trusted"
 
 
-def _small(ess: float, m: float) -> Iterator[str]:
+def _size_warnings(ess: float, m: float) -> Iterator[str]:
     if m < FEW_ROWS:
-        yield f"the target has {m:g} rows, too few to tell its mix"
+        yield f"the target has {m:g} rows, too few to estimate its class distribution"
     if ess < FEW_ROWS:
         yield small_ess_warning(ess)
 
 
 def _reasons(
-    class_counts: np.ndarray, few: np.ndarray, unclear: np.ndarray, unknown: np.ndarray
+    class_counts: np.ndarray, few: np.ndarray, confused: np.ndarray, unknown: np.ndarray
 ) -> tuple[str, ...]:
+    """(K,) why the weight of a class is not trusted, "" if it is."""
     reasons = np.full(len(class_counts), "not in the source", dtype=object)
     seen = class_counts > 0
     rare = [f"{count:g} source rows" for count in class_counts[seen]]
-    inner = np.where(unclear, "not told from other classes", "")
-    inner = np.where(unknown & ~unclear, "may have almost any share", inner)
+    inner = np.where(unknown, "may have almost any share", "")
+    inner = np.where(confused, "not distinguished from other classes", inner)
     reasons[seen] = np.where(few, rare, inner)
     return tuple(reasons.tolist())
 
 
-def _spread(values: np.ndarray, seen: np.ndarray, rest: float = 0.0) -> np.ndarray:
-    """Values of the classes seen among all classes."""
+def _expand(values: np.ndarray, seen: np.ndarray, rest: float = 0.0) -> np.ndarray:
+    """(K,) the values of the classes seen, and the rest for the others."""
     out = np.full(len(seen), rest)
     out[seen] = values
     return out
 
 
-def _spread_both(matrix: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def _expand_both(matrix: np.ndarray, seen: np.ndarray) -> np.ndarray:
     out = np.zeros((len(seen), len(seen)))
     out[np.ix_(seen, seen)] = matrix
     return out

@@ -1,4 +1,4 @@
-"""Least distance with an exact penalty: min |C t - b| + penalty |t| over t >= -1.
+"""The solver of rlls: min |C t - b| + penalty |t| over t >= -1.
 
 docs/mathematics.md section 7, rlls.
 """
@@ -11,27 +11,29 @@ import numpy as np
 
 from calshift._core.linalg import nonnegative_least_squares
 
-MOST_ROUNDS = 30  # of classes that change between free and bound
-LEAST_RIDGE = 1e-12  # of the trace of C'C: below it rounding rules
+MOST_ROUNDS = 30  # in which classes change between free and bound
+LEAST_RIDGE = 1e-12  # of the trace of C'C: below it rounding dominates
 
 
-def penalised(C: np.ndarray, b: np.ndarray, penalty: float) -> tuple[np.ndarray, int]:
-    """The minimiser of |C t - b| + penalty |t| over t >= -1, and how many sets of bounds it took.
+def minimize_penalised_distance(
+    C: np.ndarray, b: np.ndarray, penalty: float
+) -> tuple[np.ndarray, int]:
+    """The minimiser of |C t - b| + penalty |t| over t >= -1, and the number of rounds.
 
-    All classes that are on the wrong side of their bound change sides at once, which mostly ends
-    after a few rounds; if it does not, the bounded ridge regression is solved one class at a time.
+    In each round all classes on the wrong side of their bound change sides. This mostly ends after
+    a few rounds; otherwise each ridge regression is solved by non-negative least squares.
     """
     free, square = np.ones(C.shape[1], dtype=bool), C.T @ C
     for rounds in range(1, MOST_ROUNDS + 1):
-        t, ridge = _with_bounds(square, C, b, penalty, free)
+        t, ridge = _solve_free(square, C, b, penalty, free)
         wrong = np.where(free, t < -1, C.T @ (C @ t - b) + ridge * t < 0)
         if not wrong.any():
             return t, rounds
         free = free ^ wrong
-    return _one_by_one(C, b, penalty), rounds
+    return _solve_bounded(C, b, penalty), rounds
 
 
-def _with_bounds(
+def _solve_free(
     square: np.ndarray, C: np.ndarray, b: np.ndarray, penalty: float, free: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """The minimiser of |C t - b| + penalty |t| over the free t, the others at -1, and its ridge.
@@ -43,14 +45,14 @@ def _with_bounds(
 
     left = b + C[:, ~free].sum(axis=1)
     inner, pull = square[np.ix_(free, free)], C[:, free].T @ left
-    held, t = np.count_nonzero(~free), np.full(len(free), -1.0)
+    at_bound, t = np.count_nonzero(~free), np.full(len(free), -1.0)
 
     def excess(log_ridge: float) -> tuple[float, float]:
         ridge, H = np.exp(log_ridge), inner.copy()
         H[np.diag_indices(len(H))] += ridge
         factor = cho_factor(H, overwrite_a=True, check_finite=False)
         t[free] = cho_solve(factor, pull, check_finite=False)
-        size = t[free] @ t[free] + held
+        size = t[free] @ t[free] + at_bound
         rest = max(float(np.sum((C[:, free] @ t[free] - left) ** 2)), np.finfo(float).tiny)
         bend = ridge * (t[free] @ cho_solve(factor, t[free], check_finite=False))
         value = log_ridge + np.log(size / rest) / 2 - np.log(penalty)
@@ -74,8 +76,8 @@ def _root(function: Callable[[float], tuple[float, float]], low: float, high: fl
     return x
 
 
-def _one_by_one(C: np.ndarray, b: np.ndarray, penalty: float) -> np.ndarray:
-    """As `penalised`, by non-negative least squares for each ridge."""
+def _solve_bounded(C: np.ndarray, b: np.ndarray, penalty: float) -> np.ndarray:
+    """The same minimiser, by non-negative least squares for each ridge."""
     S, top = C.shape[1], np.log(np.sum(C**2))
 
     def bounded(log_ridge: float) -> np.ndarray:

@@ -1,0 +1,242 @@
+"""Calibrators softmax(slope log p + bias), their likelihood and its derivatives.
+
+docs/mathematics.md sections 6 and 11.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from calshift._core.addable import Tally
+from calshift._core.frozen import Frozen
+from calshift._core.linalg import inverse, row_max, row_sum
+from calshift._core.predictions import Predictions
+
+
+class Kind(NamedTuple):
+    """The parameters of a calibrator: one slope for all classes or one each, biases or none."""
+
+    one_slope: bool
+    biased: bool
+
+
+KINDS = {
+    "ts": Kind(one_slope=True, biased=False),
+    "bcts": Kind(one_slope=True, biased=True),
+    "nbvs": Kind(one_slope=False, biased=False),
+    "vs": Kind(one_slope=False, biased=True),
+}
+LEAST_PROBABILITY = 1e-12  # floor of the probabilities, where they are exactly zero
+LARGEST_EXPONENT = 700.0  # of which exp is finite, and exp of its negative is not 0
+
+
+def temper(p: np.ndarray, slope: np.ndarray | float, bias: np.ndarray | float = 0.0) -> np.ndarray:
+    """(n, K) softmax(slope log p + bias), row by row; a probability of exactly 0 stays 0."""
+    zero = p <= 0
+    z = np.log(np.where(zero, 1.0, p), dtype=float)
+    z *= slope
+    z += bias
+    z[zero] = -np.inf
+    z -= z.max(axis=1, keepdims=True)
+    np.exp(z, out=z)
+    z /= z.sum(axis=1, keepdims=True)
+    return z
+
+
+def reweight(p: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(n, K) p_y w_y / sum_c p_c w_c; a row with all its mass on weights of 0 is unchanged."""
+    tilted = p * (weights / weights.max())
+    total = tilted.sum(axis=1, keepdims=True)
+    return np.where(total > 0, tilted / np.where(total > 0, total, 1.0), p)
+
+
+@dataclass(frozen=True, eq=False)
+class Uncalibrated(Frozen):
+    """The predictions without calibration, restricted to the classes seen; zeros are floored."""
+
+    seen: np.ndarray
+    converged: bool = True
+    biased: bool = False
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) probabilities of the classes seen."""
+        p = np.maximum(batch.matrix[:, self.seen], LEAST_PROBABILITY, dtype=float)
+        return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+    def likelihood_gradients(self, batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
+        """(rows, S) probabilities, and (rows, 0) gradients: there are no slopes."""
+        return self(batch), np.zeros((len(batch), 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling(Frozen):
+    """A calibrator of the S classes of its sample.
+
+    Attributes
+    ----------
+    kind : one of KINDS
+    seen : (K,) bool; the other classes are left out
+    parameters : (d,) slopes, then biases
+    precision : (d, d) of the normal prior, whose mean is no change: slopes of 1, biases of 0
+    information : (d, d) minus the second derivative of the penalised log-likelihood
+    converged, iterations : of Newton's method
+    fit : mean log-likelihood of the labels
+    floor : smaller probabilities are replaced by it
+    """
+
+    kind: str
+    seen: np.ndarray
+    parameters: np.ndarray
+    precision: np.ndarray
+    information: np.ndarray
+    converged: bool = False
+    iterations: int = 0
+    fit: float = -np.inf
+    floor: float = LEAST_PROBABILITY
+
+    @property
+    def one_slope(self) -> bool:
+        """Whether all classes have the same slope."""
+        return KINDS[self.kind].one_slope
+
+    @property
+    def biased(self) -> bool:
+        """Whether every class has a bias."""
+        return KINDS[self.kind].biased
+
+    @property
+    def slope(self) -> np.ndarray:
+        """(1,) or (S,): 1 / temperature."""
+        return self.parameters[: self.slopes]
+
+    @property
+    def bias(self) -> np.ndarray:
+        """(S,), or (1,) of 0 for a kind without biases."""
+        return self.parameters[self.slopes :] if self.biased else np.zeros(1)
+
+    @property
+    def slopes(self) -> int:
+        """Number of slopes among the parameters."""
+        return 1 if self.one_slope else int(self.seen.sum())
+
+    @property
+    def penalty_gradient(self) -> np.ndarray:
+        """(d,) gradient of the penalty, equal to that of the likelihood at the optimum."""
+        centre = np.where(np.arange(len(self.parameters)) < self.slopes, 1.0, 0.0)
+        return np.asarray(self.precision @ (self.parameters - centre))
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """(d, d) inverse of the information."""
+        return inverse(self.information)
+
+    def scores(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) logarithms of the predicted probabilities, floored."""
+        p = batch.matrix if self.seen.all() else batch.matrix[:, self.seen]
+        scores = np.maximum(p, self.floor, dtype=float)
+        np.log(scores, out=scores)
+        return np.asarray(scores)
+
+    def calibrate(self, scores: np.ndarray) -> np.ndarray:
+        """(rows, S) probabilities of the classes seen, softmax(slope scores + bias)."""
+        if scores.shape[1] == 2:
+            return self._calibrate_two(scores)
+        z = np.asarray(scores * self.slope)
+        z += self.bias
+        largest = np.abs(self.bias).max() - np.log(self.floor) * np.abs(self.slope).max()
+        if largest > LARGEST_EXPONENT:
+            z -= row_max(z)[:, None]
+        np.exp(z, out=z)
+        z *= (1 / row_sum(z))[:, None]
+        return z
+
+    def _calibrate_two(self, scores: np.ndarray) -> np.ndarray:
+        """Softmax of two classes, with one exponential a row."""
+        z = scores[:, 0] * -self.slope[0]
+        z += scores[:, 1] * self.slope[-1]
+        z += self.bias[-1] - self.bias[0]
+        np.maximum(z, -LARGEST_EXPONENT, out=z)
+        np.exp(np.negative(z, out=z), out=z)  # p_0 / p_1
+        p = np.empty(scores.shape)
+        np.divide(1.0, z + 1.0, out=p[:, 1])
+        np.multiply(z, p[:, 1], out=p[:, 0])
+        return p
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) probabilities of the classes seen."""
+        return self.calibrate(self.scores(batch))
+
+    def likelihood_gradients(self, batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
+        """(rows, S) probabilities, and (rows, slopes) gradients of each row's log-likelihood.
+
+        The gradient by the biases is 1_y - p.
+        """
+        scores, rows = self.scores(batch), np.arange(len(batch))
+        p, code = self.calibrate(scores), batch.codes(self.seen)
+        hit = scores[rows, code]
+        if self.one_slope:
+            return p, (hit - np.einsum("ic,ic->i", p, scores))[:, None]
+        by_slope = -p * scores
+        by_slope[rows, code] += hit
+        return p, by_slope
+
+    def slope_derivative(
+        self, weight: np.ndarray, share: np.ndarray, scores: np.ndarray
+    ) -> np.ndarray:
+        """(S, slopes) sum over rows of weight_c (x_c - sum_k share_k x_k), x = d logit / d slope.
+
+        With the probabilities as weight and share, the derivative of their sum by the slopes.
+        """
+        own = np.einsum("ic,ic->c", weight, scores)
+        if self.one_slope:
+            return np.asarray(own - np.einsum("ic,ic->i", share, scores) @ weight)[:, None]
+        return np.asarray(np.diag(own) - weight.T @ (share * scores))
+
+    def sum_derivative(self, batch: Predictions) -> np.ndarray:
+        """Kernel: (S, d), the derivative of the sum of calibrated probabilities."""
+        scores = self.scores(batch)
+        p = self.calibrate(scores)
+        return self._sum_derivative(p, _weighted(p, batch), scores)
+
+    def _sum_derivative(self, p: np.ndarray, fp: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        by_slope = self.slope_derivative(fp, p, scores)
+        if not self.biased:
+            return by_slope
+        return np.hstack([by_slope, np.diag(fp.sum(axis=0)) - fp.T @ p])
+
+    def likelihood(self, batch: Predictions) -> Tally:
+        """Kernel over rows of scores: log-likelihood of the labels, gradient, information."""
+        scores, code, f = batch.p, batch.codes(self.seen), batch.frequency
+        p, rows = self.calibrate(scores), np.arange(len(batch))
+        fp = _weighted(p, batch)
+        S, hit = p.shape[1], np.maximum(p[rows, code], np.finfo(float).tiny)
+        gradient = np.bincount(code, f * scores[rows, code], S) - np.einsum("ic,ic->c", fp, scores)
+        if self.one_slope:
+            gradient = gradient.sum(keepdims=True)
+        if self.biased:
+            gradient = np.append(gradient, np.bincount(code, f, S) - fp.sum(axis=0))
+        information = self._information(p, fp, f, scores)
+        return Tally(value=f @ np.log(hit), gradient=gradient, information=information)
+
+    def _information(
+        self, p: np.ndarray, fp: np.ndarray, f: np.ndarray, scores: np.ndarray
+    ) -> np.ndarray:
+        """sum_i f_i [ sum_c p_c x_c x_c' - (sum_c p_c x_c)(sum_c p_c x_c)' ], x_c as above."""
+        if self.one_slope:
+            mean, square = (np.einsum("ic,ic->i", p, x) for x in (scores, scores**2))
+            top = np.full((1, 1), f @ (square - mean**2))
+        else:
+            scored = fp * scores
+            top = np.diag(np.einsum("ic,ic->c", scored, scores)) - scored.T @ (p * scores)
+        if not self.biased:
+            return top
+        biases = self._sum_derivative(p, fp, scores)
+        return np.vstack([np.hstack([top, biases[:, : self.slopes].T]), biases])
+
+
+def _weighted(p: np.ndarray, batch: Predictions) -> np.ndarray:
+    """The probabilities times the frequencies of their rows."""
+    return p if batch.sample_weight is None else batch.frequency[:, None] * p
