@@ -11,7 +11,8 @@ import pytest
 
 import calshift
 from calshift import Predictions, check_label_shift
-from calshift.binning.confidence_cells import choose_cells, merge_counts, merge_places
+from calshift.binning import confidence_cells
+from calshift.binning.confidence_cells import merge_counts, merge_places, tabulate_cells
 from calshift.diagnostics.label_shift_check import label_shift_check
 from calshift.engines import Arrays
 
@@ -146,14 +147,28 @@ def test_batches_are_the_whole():
     source, target = Predictions(p, y), Predictions(q)
     whole = Arrays(source), Arrays(target)
     parts = Arrays(source, rows=37), Arrays(target, rows=11)
-    (cells, rows), (other, same) = choose_cells(*whole, 2), choose_cells(*parts, 2)
-    assert np.array_equal(cells.group, other.group)
-    assert np.array_equal(rows, same)
-    assert np.array_equal(rows, np.bincount(cells.of(target), minlength=len(rows)))
     seen = np.ones(4, dtype=bool)
-    kernel = cells.source_kernel(seen)
-    assert np.array_equal(whole[0].total(kernel), parts[0].total(kernel))
-    assert whole[0].total(kernel).sum() == 500
+    rows, other = tabulate_cells(*whole, 2, seen)
+    same, again = tabulate_cells(*parts, 2, seen)
+    assert np.array_equal(rows, same)
+    assert np.array_equal(other, again)
+    assert rows.shape == (8, 4)
+    assert rows.sum() == 500
+    assert other.sum() == 300
+    assert np.array_equal(rows.sum(axis=0), np.bincount(y))
+    assert np.array_equal(other.reshape(4, 2).sum(axis=1), np.bincount(q.argmax(axis=1)))
+
+
+def test_a_second_pass_over_the_source_counts_the_same(monkeypatch):
+    """With many classes, counts by label and step of confidence would not fit in memory."""
+    p, y, q = drawn(500, 300, 6)
+    asked = Arrays(Predictions(p, y)), Arrays(Predictions(q)), 2, np.ones(4, dtype=bool)
+    monkeypatch.setattr(confidence_cells, "MOST_FINE", 4096)  # 1024 steps of 4 classes
+    second = tabulate_cells(*asked)
+    monkeypatch.setattr(confidence_cells, "MOST_FINE", 4 * 4096)
+    monkeypatch.setattr(confidence_cells, "FINE", 1024)
+    once = tabulate_cells(*asked)
+    assert all(np.array_equal(one, other) for one, other in zip(once, second, strict=True))
 
 
 def test_one_column_is_two_classes():
@@ -200,11 +215,14 @@ def test_rare_classes_join_each_other_first():
 
 def test_equal_confidences_are_not_split_and_halves_are_halves():
     p = np.linspace(0.51, 0.99, 1000)
-    spread, equal = Predictions(p), Predictions(np.full(1000, 0.8))
-    cells, _ = choose_cells(Arrays(spread), Arrays(spread), 2)
-    assert abs(np.bincount(cells.of(spread), minlength=4)[3] - 500) < 20
-    cells, _ = choose_cells(Arrays(equal), Arrays(equal), 2)
-    assert len(set(cells.of(equal))) == 1
+    y = np.ones(1000, dtype=int)
+    spread, equal = Predictions(p, y), Predictions(np.full(1000, 0.8), y)
+    seen = np.array([False, True])
+    rows, other = tabulate_cells(Arrays(spread), Arrays(spread), 2, seen)
+    assert abs(other[3] - 500) < 20
+    assert np.array_equal(rows[:, 0], other)
+    rows, other = tabulate_cells(Arrays(equal), Arrays(equal), 2, seen)
+    assert np.count_nonzero(other) == 1
 
 
 # --- edges

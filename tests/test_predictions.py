@@ -14,7 +14,7 @@ import pytest
 
 import calshift
 from calshift import InvalidInput, Predictions
-from calshift.engines.blocks import in_blocks
+from calshift.engines.arrays import in_blocks
 
 MATRIX = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5], [0.0, 1.0, 0.0]])
 SCORES = np.array([0.2, 0.3, 0.6, 0.9])

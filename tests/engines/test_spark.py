@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import calshift
 from calshift._core.addable import Tally
-from calshift.binning.confidence_cells import choose_cells
+from calshift.binning.confidence_cells import ConfidenceCells
 from calshift.binning.edges import BinEdges
+from calshift.binning.events import select_binned_events
 from calshift.binning.statistics import ShiftStatistics, source_kernel
 from calshift.engines import Arrays, Spark
 from calshift.engines.base import Passes
@@ -62,10 +65,12 @@ def same(a, b, tolerance: float) -> bool:
 def kernels(sample: Arrays):
     """Several kernels as one, so that they take one pass."""
     facts = sample.summary
-    events = calshift.api.select_binned_events("binary" if facts.one_column else "classwise", facts)
+    events = select_binned_events("binary" if facts.one_column else "classwise", facts)
     inner = (np.linspace(0.1, 0.9, 9),) * events.count
     edges = BinEdges(events, tuple(range(events.count)), inner, False, None)
-    cells = choose_cells(sample, sample, 8)[0].source_kernel(facts.class_counts > 0)
+    group = np.tile(np.arange(64) // 8, (facts.n_classes, 1))
+    seen = facts.class_counts > 0
+    cells = partial(ConfidenceCells(group, 8).count_labels, seen=seen)
     each = [summary_terms, cells, source_kernel(edges), lambda batch: batch.p.itemsize / len(batch)]
     if not facts.one_column:
         each.append(_gradient(np.linspace(0.5, 1.5, facts.n_classes)))

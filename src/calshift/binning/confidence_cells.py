@@ -6,7 +6,6 @@ too few rows is merged with its neighbour. docs/mathematics.md, "Is it label shi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,45 +33,57 @@ class ConfidenceCells(Frozen):
     group: np.ndarray
     count: int
 
-    def of(self, batch: Predictions) -> np.ndarray:
-        """(rows,) the cell of each row, predicted class * G + group."""
-        predicted, step = _locate(batch, self.group.shape[1])
-        return np.asarray(predicted * self.count + self.group[predicted, step])
+    @staticmethod
+    def of_ranks(rows: np.ndarray, groups: int) -> ConfidenceCells:
+        """Cells that cut rows (K, F) by predicted class and step at equal ranks."""
+        middle = np.cumsum(rows, axis=1) - rows / 2
+        rank = middle / np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        return ConfidenceCells(np.minimum(groups * rank, groups - 1).astype(np.intp), groups)
 
-    def source_kernel(self, seen: np.ndarray) -> Callable[[Predictions], np.ndarray]:
-        """Kernel: (K G, S) rows by cell and label, among the S classes seen."""
+    def count_labels(self, batch: Predictions, seen: np.ndarray) -> np.ndarray:
+        """(K G, S) rows by cell and label, among the S classes seen."""
         shape = len(self.group) * self.count, int(seen.sum())
+        predicted, step = _locate(batch, self.group.shape[1])
+        where = (predicted * self.count + self.group[predicted, step]) * shape[1]
+        where += batch.codes(seen)
+        return np.bincount(where, batch.sample_weight, shape[0] * shape[1]).reshape(shape)
 
-        def kernel(batch: Predictions) -> np.ndarray:
-            where = self.of(batch) * shape[1] + batch.codes(seen)
-            return np.bincount(where, batch.sample_weight, shape[0] * shape[1]).reshape(shape)
-
-        return kernel
-
-    def count_rows(self, steps: np.ndarray) -> np.ndarray:
-        """(K G,) rows by cell, from rows by predicted class and step, (K, F)."""
+    def sum_steps(self, steps: np.ndarray) -> np.ndarray:
+        """(K G, ...) rows by cell, from rows by predicted class and step, (K, F, ...)."""
         cell = self.group + np.arange(len(self.group))[:, None] * self.count
-        return np.bincount(cell.ravel(), steps.ravel(), len(self.group) * self.count)
+        out = np.zeros((len(self.group) * self.count, *steps.shape[2:]))
+        np.add.at(out, cell, steps)
+        return out
 
 
-def choose_cells(source: Engine, target: Engine, groups: int) -> tuple[ConfidenceCells, np.ndarray]:
-    """Cells that cut every predicted class in groups of about equally many rows; the target's rows.
+def tabulate_cells(
+    source: Engine, target: Engine, groups: int, seen: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Source rows by cell and label (K G, S) of the classes seen, and target rows by cell (K G,).
 
-    A step belongs to the group of its middle rank, so that equal confidences are never split.
+    Every predicted class is cut in groups of about equally many rows. A step of log-odds belongs to
+    the group of its middle rank, so that equal confidences are never split.
     """
-    K = source.summary.n_classes
+    K, S = source.summary.n_classes, int(seen.sum())
     steps = int(np.clip(MOST_FINE // K, 2, FINE))
+    once = K * steps * S <= MOST_FINE  # else a second pass over the source counts by label
 
-    def kernel(batch: Predictions) -> np.ndarray:
+    def by_step(batch: Predictions) -> np.ndarray:
         predicted, step = _locate(batch, steps)
         return np.bincount(predicted * steps + step, batch.sample_weight, K * steps)
 
-    own = target.total(kernel).reshape(K, steps).astype(float)
-    rows = source.total(kernel).reshape(K, steps) + own
-    middle = np.cumsum(rows, axis=1) - rows / 2
-    rank = middle / np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    cells = ConfidenceCells(np.minimum(groups * rank, groups - 1).astype(np.intp), groups)
-    return cells, cells.count_rows(own)
+    def by_step_and_label(batch: Predictions) -> np.ndarray:
+        predicted, step = _locate(batch, steps)
+        where = (predicted * steps + step) * S + batch.codes(seen)
+        return np.bincount(where, batch.sample_weight, K * steps * S)
+
+    other = target.total(by_step).reshape(K, steps).astype(float)
+    rows = source.total(by_step_and_label if once else by_step).reshape(K, steps, -1)
+    cells = ConfidenceCells.of_ranks(rows.sum(axis=2) + other, groups)
+    if once:
+        return cells.sum_steps(rows.astype(float)), cells.sum_steps(other)
+    counted = source.total(lambda batch: cells.count_labels(batch, seen))
+    return counted.astype(float), cells.sum_steps(other)
 
 
 def merge_places(source: np.ndarray, target: np.ndarray, groups: int) -> np.ndarray:

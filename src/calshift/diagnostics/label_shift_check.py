@@ -13,7 +13,7 @@ import numpy as np
 
 from calshift._core.text import class_names
 from calshift._core.validate import validate_integer, validate_level, validate_rng
-from calshift.binning.confidence_cells import choose_cells, merge_counts, merge_places
+from calshift.binning.confidence_cells import merge_counts, merge_places, tabulate_cells
 from calshift.diagnostics.overidentification import (
     CellMixture,
     Tables,
@@ -84,8 +84,7 @@ def _least_draws(level: float) -> int:
 
 def _count_cells(source: Engine, target: Engine, counts: np.ndarray, groups: int) -> Tables:
     """Counts by cell, and of the source by label too; the cells take a pass over each sample."""
-    cells, other = choose_cells(source, target, groups)
-    rows = source.total(cells.source_kernel(counts > 0)).astype(float)
+    rows, other = tabulate_cells(source, target, groups, counts > 0)
     rows, other = (table * min(1.0, MOST_ROWS / table.sum()) for table in (rows, other))
     return Tables(rows, other, groups)
 

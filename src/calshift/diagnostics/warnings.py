@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from calshift._core.text import small_ess_warning
+from calshift.errors import UnreliableWeights
 
 if TYPE_CHECKING:
     from calshift.results import ClassWeights, LabelShiftCheck
@@ -89,3 +91,11 @@ def _support_warnings(sparse: tuple[float, float], isolated: int, rows_a_class: 
     if isolated:
         alone = f"{isolated} rows have too few neighbours within the bandwidth"
         yield False, f"{alone}; their 10 nearest neighbours were used"
+
+
+def announce(class_weights: ClassWeights | None, assumption: LabelShiftCheck | None = None) -> None:
+    """Warn the caller of a public function of unreliable weights and of a rejected assumption."""
+    if assumption is not None and assumption.rejected:
+        warnings.warn(assumption.verdict, UnreliableWeights, stacklevel=3)
+    for note in () if class_weights is None else class_weights.warnings:
+        warnings.warn(note, UnreliableWeights, stacklevel=3)

@@ -1,19 +1,21 @@
-"""Rows in memory."""
+"""Rows in memory, and batches of any engine in small blocks."""
 
 from __future__ import annotations
 
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any
 
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift.engines.base import Mapping, Passes, Summand
+from calshift.engines.base import Engine, Mapping, Passes, Summand
 from calshift.engines.sample_summary import SampleSummary, summarize
 
 BLOCK_ROWS = 2**18
 LEAST_ROWS = 4096  # of a thread
+BLOCK_CELLS = 2**20  # probabilities in a small block: temporaries as wide as rows stay in the cache
+LEAST_BLOCK = 64  # rows of a small block
 
 
 class Arrays:
@@ -58,3 +60,46 @@ class Arrays:
     def running(self, name: str, passes: Passes) -> Arrays:
         """The same rows, summed by the threads that were asked for."""
         return self if passes.jobs == 1 else Arrays(self.in_memory, jobs=passes.jobs)
+
+
+class Blocks:
+    """An engine for kernels that use whole rows at once: they see a million cells at most."""
+
+    def __init__(self, inner: Engine) -> None:
+        self.inner = inner
+
+    @property
+    def summary(self) -> SampleSummary:
+        """The summary of the engine."""
+        return self.inner.summary
+
+    @property
+    def in_memory(self) -> Predictions | None:
+        """The rows, where they are in memory."""
+        return self.inner.in_memory
+
+    def total(self, kernel: Summand) -> Any:
+        """kernel(block) summed over the blocks of all batches."""
+        return self.inner.total(partial(_sum_blocks, kernel))
+
+    def mapped(self, function: Mapping) -> Blocks:
+        """The same rows with probabilities function(block)."""
+        return Blocks(self.inner.mapped(partial(_map_blocks, function)))
+
+    def running(self, name: str, passes: Passes) -> Blocks:
+        """The same rows in a run."""
+        return Blocks(self.inner.running(name, passes))
+
+
+def _sum_blocks(kernel: Summand, batch: Predictions) -> Any:
+    first, *rest = in_blocks(batch)
+    return reduce(add, map(kernel, rest), kernel(first))
+
+
+def _map_blocks(function: Mapping, batch: Predictions) -> np.ndarray:
+    return np.concatenate([function(block) for block in in_blocks(batch)])
+
+
+def in_blocks(batch: Predictions) -> list[Predictions]:
+    """The rows in blocks of a million cells at most; a batch that fits into one is itself."""
+    return list(batch.blocks(max(LEAST_BLOCK, BLOCK_CELLS // batch.n_classes)))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from calshift._core.predictions import Predictions, as_predictions
 from calshift._core.validate import check_same_names, validate_classes, validate_integer
 from calshift.engines import Arrays, Batches
 from calshift.engines.base import Engine, Progress, rows_in_memory
-from calshift.engines.run import Run, validate_progress
+from calshift.engines.run import CheckpointFile, Run, validate_progress
 from calshift.engines.sample_summary import SampleSummary
 from calshift.errors import InvalidInput
 from calshift.io.batch_reader import BatchReader, BatchSpec, Spool
@@ -120,6 +121,18 @@ def _open_batches(data: Any, spec: BatchSpec, rows: int | None) -> BatchReader |
         raise InvalidInput(msg)
     reader = BatchReader(lambda: data, spec, rows)
     return Spool(reader) if isinstance(data, Iterator) else reader
+
+
+def start_run(
+    checkpoint: str | Path | CheckpointFile | None,
+    progress: Progress | None,
+    question: Any,
+    jobs: int = 1,
+) -> AbstractContextManager[Run | None]:
+    """The run of a call, or None where nothing was asked for that needs one."""
+    if checkpoint is None and progress is None and jobs == 1:
+        return nullcontext()
+    return Run(checkpoint, progress, question, jobs)
 
 
 def open_engine(

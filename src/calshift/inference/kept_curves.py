@@ -14,11 +14,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calshift._core.addable import Tally
+from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
+from calshift._core.score_grid import ANGLE, MIDDLE
 from calshift.binning.edges import BinEdges
 from calshift.binning.events import select_binned_events
-from calshift.binning.find_edges import GridCount
-from calshift.binning.statistics import ShiftStatistics, bin_sums, source_kernel
+from calshift.binning.find_edges import GridCount, cut_cells
+from calshift.binning.hat_basis import planned_hats
+from calshift.binning.placement import locate
+from calshift.binning.statistics import ShiftStatistics, source_kernel
 from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine
 from calshift.engines.sample_summary import SampleSummary
@@ -28,7 +32,6 @@ from calshift.inference.reliability import (
     CurveInfluence,
     Wanted,
     reliability_curves,
-    smooth_edges,
     source_sums,
 )
 from calshift.results import ReliabilityCurve
@@ -37,29 +40,49 @@ from calshift.weights.influence import ScaledWeights
 CLASSES_KEPT = 6  # those with the largest errors
 
 
-@dataclass(frozen=True)
-class CurveSums:
+@dataclass(frozen=True, eq=False)
+class CurveSums(Frozen):
     """Summand over target rows and their influence on the weights, for the curves of some events.
 
     Attributes
     ----------
     wanted, edges : of each curve
-    centres : the mean score of the target in each bin
+    centres : (C, B) the mean score of the target in each bin
+    table : (C, CELLS) the bin of each cell of the grid of scores
     """
 
     wanted: tuple[Wanted, ...]
     edges: tuple[BinEdges, ...]
-    centres: tuple[np.ndarray, ...]
+    centres: np.ndarray
+    table: np.ndarray
 
     def __call__(self, batch: Predictions, phi: np.ndarray) -> Tally:
-        once, pairs = batch.squared_frequency, zip(self.edges, self.centres, strict=True)
-        sums = Tally(enumerate(_sum_curve(batch, *pair, phi, once) for pair in pairs))
+        each = (self._sum_curve(k, batch, phi) for k in range(len(self.edges)))
+        sums, once = Tally(enumerate(each)), batch.squared_frequency
         sums["phi"] = (phi * once[:, None]).T @ phi
         return sums
 
+    def _sum_curve(self, k: int, batch: Predictions, phi: np.ndarray) -> Tally:
+        """Sums over rows by bin: of 1, f and f^2, and of 1, d, d^2, phi and d phi for errors.
 
-@dataclass(frozen=True)
-class KeptCurves:
+        d is the difference of a score f and the mean of its bin: near 1 f would lose digits.
+        """
+        from scipy.sparse import csr_matrix  # late: importing calshift must be fast
+
+        edges, once = self.edges[k], batch.squared_frequency
+        score, B = edges.events.score(batch, edges.which[0]), edges.max_bins
+        b = locate(score[None], self.table[k : k + 1])[0].astype(np.intp)
+        d, f = score - self.centres[k][b], score.astype(float)
+        squares = [np.stack([np.bincount(b, once * d**power, B) for power in (0, 1, 2)])]
+        if phi.shape[1]:
+            shape, rows = (len(batch), B), np.arange(len(batch) + 1)
+            squares += [(csr_matrix((one, b, rows), shape).T @ phi).T for one in (once, once * d)]
+        bins = [np.bincount(b, batch.frequency * f**power, B) for power in (0, 1, 2)]
+        return Tally(bins=np.stack(bins)[:, None], squares=np.concatenate(squares).T)
+
+
+@dataclass(frozen=True, eq=False)
+class KeptCurves(Frozen):
     """The source, and sums over the target's rows, for the curves of a few events.
 
     Attributes
@@ -86,7 +109,8 @@ class KeptCurves:
         found = []
         plan = self.plan
         for k, (edges, (_, label)) in enumerate(zip(plan.edges, plan.wanted, strict=True)):
-            sums: ShiftStatistics = source.total(source_kernel(edges)) + self.target[k]["bins"]
+            target = replace(ShiftStatistics.zero(edges), target=self.target[k]["bins"])
+            sums: ShiftStatistics = source.total(source_kernel(edges)) + target
             found.append(CurveInfluence.of([sums], edges, LEAST_ROWS, self.weights, False, label))
         added = source_sums(source, found, self.weights)
         return [
@@ -101,7 +125,7 @@ class KeptCurves:
         """(B,) sums of the squared influence of the target's rows."""
         points, c, squares = one.points, one.by_weight, self.target[k]["squares"]
         length = np.diff(np.append(points.starts, len(squares)))
-        off = self.plan.centres[k] - np.repeat(
+        off = self.plan.centres[k, : len(squares)] - np.repeat(
             points.score, length
         )  # of a bin from its group's mean
         rows, score, square = squares[:, :3].T
@@ -149,36 +173,15 @@ def _choose_curves(kind: str, source: SampleSummary, values: np.ndarray) -> tupl
 
 def _find_edges(
     target: Engine, wanted: tuple[Wanted, ...], rows: float
-) -> tuple[tuple[BinEdges, ...], tuple[np.ndarray, ...]]:
-    """Edges of all curves and the mean scores of their bins, in one pass."""
+) -> tuple[tuple[BinEdges, ...], np.ndarray, np.ndarray]:
+    """Edges of all curves, the mean scores of their bins, and the bins of cells, in one pass."""
     counts = [GridCount(events, (label or 0,)) for events, label in wanted]
     found = target.total(lambda batch: Tally(enumerate(one(batch) for one in counts)))
-    edges, centres = [], []
-    for k, one in enumerate(counts):
-        cells = found[k]["cells"][:, 0]
-        edges.append(smooth_edges(cells[0], one.events, one.which, rows))
-        assert edges[-1].cuts is not None
-        count, score = np.add.reduceat(cells, np.append(0, edges[-1].cuts[0]), axis=1)
-        centres.append(score / count)
-    return tuple(edges), tuple(centres)
-
-
-def _sum_curve(
-    batch: Predictions, edges: BinEdges, centre: np.ndarray, phi: np.ndarray, once: np.ndarray
-) -> Tally:
-    """Sums over rows by bin: those of the curve, and of 1, d, d^2, phi and d phi for its error.
-
-    d is the difference of a score and the mean of its bin: scores next to 1 would lose digits.
-    """
-    from scipy.sparse import csr_matrix  # late: importing calshift must be fast
-
-    score, B = edges.events.score(batch, edges.which[0]), edges.max_bins
-    b = edges.locate(0, score)
-    d = score - centre[b]
-    squares = [np.stack([np.bincount(b, once * d**power, B) for power in (0, 1, 2)])]
-    if phi.shape[1]:
-        shape, rows = (len(batch), B), np.arange(len(batch) + 1)
-        squares += [(csr_matrix((one, b, rows), shape).T @ phi).T for one in (once, once * d)]
-    bins = bin_sums(b, score, batch.sample_weight, (B,))
-    target = replace(ShiftStatistics.zero(edges), target=bins[:, None])
-    return Tally(bins=target, squares=np.concatenate(squares).T)
+    cells = np.concatenate([one["cells"] for one in found.values()], axis=1)
+    cuts, number, sums, table = cut_cells(cells, MIDDLE, ANGLE, planned_hats(rows))
+    edges = (
+        BinEdges(one.events, one.which, (), smooth=False, cuts=(cuts[k, : number[k]],))
+        for k, one in enumerate(counts)
+    )
+    centres = np.divide(sums[1], sums[0], out=np.zeros(sums[0].shape), where=sums[0] > 0)
+    return tuple(edges), centres, table

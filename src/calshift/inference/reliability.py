@@ -155,14 +155,6 @@ class CurveInfluence:
         return np.searchsorted(self.points.starts, b, side="right") - 1
 
 
-def smooth_edges(
-    cells: np.ndarray, events: Events, which: tuple[int, ...], rows: float
-) -> BinEdges:
-    """Edges for a curve with ``bins="auto"``, from rows (CELLS,) on the grid of scores."""
-    cut = fine_cuts(cells[None], planned_hats(rows))[0]
-    return BinEdges(events, which, (), smooth=False, cuts=(cut,) * len(which))
-
-
 def _edges(
     source: Engine, sample: Engine, events: Events, label: int | None, bins: Any
 ) -> tuple[BinEdges, float]:
@@ -176,9 +168,9 @@ def _edges(
         raise InvalidInput(msg)
     which = tuple(range(events.count)) if label is None else (label,)
     if isinstance(bins, str) and bins == "auto":
-        rows = min(source.summary.size, sample.summary.size)
-        cells = pooled_cells(sample, events, which)
-        return smooth_edges(cells, events, which, rows), LEAST_ROWS
+        planned = planned_hats(min(source.summary.size, sample.summary.size))
+        cut = fine_cuts(pooled_cells(sample, events, which)[None], planned)[0]
+        return BinEdges(events, which, (), smooth=False, cuts=(cut,) * len(which)), LEAST_ROWS
     at = rows_in_memory(sample, "a reliability curve on a number of bins")
     step = -(-len(at) * len(which) // MOST_SCORES)  # edges of a pooled curve need not be exact
     score = np.concatenate([events.score(at, event)[::step] for event in which])

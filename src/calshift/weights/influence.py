@@ -201,8 +201,8 @@ def _bound_factor(error: np.ndarray, beyond: np.ndarray) -> np.ndarray:
     return np.asarray(np.minimum(1.0, ratio))
 
 
-@dataclass(frozen=True)
-class ScaledWeights:
+@dataclass(frozen=True, eq=False)
+class ScaledWeights(Frozen):
     """Class weights scaled to a largest of 1, and the influence of each row on them."""
 
     values: np.ndarray  # (K,), 0 for classes without a weight

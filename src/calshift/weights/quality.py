@@ -65,7 +65,7 @@ def diagnose_weights(
         predicted=predicted,
     )
     notes = (
-        *unseen_classes_warnings(seen, predicted, classes),
+        *(() if seen.all() else unseen_classes_warnings(seen, predicted, classes)),
         *_overall_warnings(weights, blur, error.sum()),
         *solution.notes,
         *_class_warnings(few, unknown, np.flatnonzero(seen), classes),

@@ -1,0 +1,269 @@
+"""Calibration errors, with target labels or without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calshift._core.validate import (
+    is_number,
+)
+from calshift.binning.events import select_events
+from calshift.binning.statistics import ShiftStatistics
+from calshift.diagnostics.label_shift_check import label_shift_check
+from calshift.diagnostics.warnings import announce
+from calshift.engines.open import open_engine, open_pair, start_run
+from calshift.errors import InvalidInput
+from calshift.estimators import from_statistics, shifted_square
+from calshift.inference.assemble import (
+    labelled_result,
+    shifted_result,
+    target_result,
+)
+from calshift.inference.compare import difference
+from calshift.inference.event_estimates import EventEstimates
+from calshift.inference.options import Options, Progress, Resampling
+from calshift.results import (
+    CalibrationErrorResult,
+    Difference,
+)
+from calshift.weights import (
+    DEFAULT,
+    make_given_weights,
+)
+
+CHECK_LEVEL, CHECK_DRAWS = 0.05, 200  # of the test that comes with an estimate
+
+
+def calibration_error(
+    p: Any,
+    y: Any = None,
+    *,
+    kind: str = "classwise",
+    norm: float = 2,
+    estimator: str = "debiased",
+    bins: Any = "auto",
+    binning: str = "mass",
+    kernel: str | None = None,
+    bandwidth: float | str = "auto",
+    interval: str | None = "influence",
+    n_boot: int = 500,
+    rng: Any = None,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+    stratified: bool = False,
+    checkpoint: str | Path | None = None,
+) -> CalibrationErrorResult:
+    """Calibration error of labelled predictions.
+
+    For a score f and an event Y it is ``CE_p^p = E |E[Y | f] - f|^p``; "classwise" averages over
+    the classes, "canonical" takes the whole vector in the p-norm.
+
+    Parameters
+    ----------
+    p, y : predictions and labels; or a `Predictions`, a `scan`, or the path of files alone
+    kind : "classwise", "binary", "top-label" or "canonical"; a 1-D ``p`` is binary
+    norm : p from 1 to 100
+    estimator : "debiased" (default) takes the sampling noise out of the error,
+        "plugin" leaves it in, "paper" follows Popordanoska et al. with leave-one-out frequencies
+    bins : "auto" (a smooth basis whose size follows the sample), a number of bins, or edges;
+        "paper" takes 15 for "auto"
+    binning : "mass" (bins with equally many rows) or "width"
+    kernel : "dirichlet" or "triweight" in the place of bins; canonical takes "triweight"
+    bandwidth : "auto" (leave-one-out likelihood) or a number
+    interval : "influence" (closed form, for bins and norms 1 and 2 of "debiased" and "plugin"),
+        "bootstrap" (for everything) or None
+    n_boot, rng, n_jobs, progress : of the bootstrap: draws, seed, processes, and a callable that
+        is told (done, total); of scanned data, rows of a pass
+    stratified : whether the number of rows of each class was fixed by design, not drawn
+    checkpoint : a file for the sums of scanned data: when the call is interrupted they are kept,
+        the same call goes on from there, and removes it at its end
+
+    Returns
+    -------
+    CalibrationErrorResult
+
+    Notes
+    -----
+    For p = 2 the debiased estimate is unbiased up to the basis (a kernel smooths more away) and may
+    fall below 0 by chance. For other p no unbiased estimator exists; inverting the folded normal
+    removes most of the bias.
+    The interval of "plugin" is that of "debiased": both are of the calibration error itself. That
+    of "paper" is of its expected value, bias included (``.interval_of``).
+
+    Examples
+    --------
+    >>> import numpy as np, calshift
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.uniform(size=4000)
+    >>> y = (rng.uniform(size=4000) < truth).astype(int)
+    >>> overconfident = truth**2 / (truth**2 + (1 - truth)**2)
+    >>> result = calshift.calibration_error(overconfident, y)
+    >>> round(result.root, 2)
+    0.11
+    >>> low, high = result.confidence_interval(0.95, root=True)
+    >>> round(low, 2), round(high, 2)
+    (0.1, 0.12)
+    >>> round(calshift.calibration_error(truth, y).root, 2)
+    0.0
+    """
+    options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
+    resampling = Resampling(n_boot, rng, n_jobs, progress)
+    with start_run(checkpoint, progress, ("calibration_error", options), resampling.jobs) as run:
+        sample = open_engine(p, y, labelled=True, run=run)
+        events = select_events(kind, sample.summary)
+        return labelled_result(sample, events, options, np.ones(events.n_classes), resampling)
+
+
+def target_calibration_error(
+    p_source: Any,
+    y_source: Any,
+    p_target: Any,
+    *,
+    weights: Any = DEFAULT,
+    kind: str = "classwise",
+    norm: float = 2,
+    estimator: str = "debiased",
+    bins: Any = "auto",
+    binning: str = "mass",
+    kernel: str | None = None,
+    bandwidth: float | str = "auto",
+    check: bool = True,
+    interval: str | None = "influence",
+    n_boot: int = 500,
+    rng: Any = None,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+    stratified: bool = False,
+    checkpoint: str | Path | None = None,
+) -> CalibrationErrorResult:
+    """Calibration error on a target sample without labels, under label shift.
+
+    If only the mix of classes changed, source rows weighted by ``w_y = p_t(y) / p_s(y)`` stand
+    for the target. On the target's bins (or a smooth basis of them), with source residuals
+    ``u = event - score``::
+
+        U_b = sum_{i in b} w_i u_i / sum_{i in b} w_i
+        plugin:    CE_p^p = sum_b P_b |U_b|^p            P_b: the target's share of bin b
+        debiased:  CE_2^2 = sum_b P_b (U_b^2 - its sampling variance)
+        paper:     CE_p^p = mean_j |R_b(j) - f_j|^p,     R_b = (w/n) events_b / ((M_b - 1)/(m - 1))
+
+    Parameters
+    ----------
+    p_source, y_source : labelled predictions before the shift; or a `Predictions`, a `scan` or the
+        path of files, and None
+    p_target : predictions after it
+    weights : a method of `label_shift_weights` ("em-bcts" by default), (K,) class weights used as
+        they are, or a `ClassWeights`
+    kind, norm, estimator, bins, binning, kernel, bandwidth : as in `calibration_error`
+    check : whether to test that only the mix of classes changed (`check_label_shift`)
+    interval, n_boot, rng, n_jobs, progress, stratified : as in `calibration_error`. Both intervals
+        know the uncertainty of estimated weights; the bootstrap refits them in every draw
+    checkpoint : as in `calibration_error`
+
+    Returns
+    -------
+    CalibrationErrorResult
+        with the labelled error on the source in ``.source`` and the test in ``.assumption``
+
+    Examples
+    --------
+    >>> import numpy as np, calshift
+    >>> simulation = calshift.simulate.BetaSimulation()
+    >>> p_source, y_source = simulation.source(5000, rng=1)
+    >>> p_target, _ = simulation.target(5000, rng=2)
+    >>> result = calshift.target_calibration_error(p_source, y_source, p_target)
+    >>> round(result.root, 3), round(simulation.true_error() ** 0.5, 3)
+    (0.095, 0.098)
+    """
+    options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
+    resampling = Resampling(n_boot, rng, n_jobs, progress)
+    seed = rng if is_number(rng) else 0
+    asked = ("target_calibration_error", options, weights, bool(check))
+    with start_run(checkpoint, progress, asked, resampling.jobs) as run:
+        source, target = open_pair(p_source, y_source, p_target, run)
+        select_events(kind, source.summary)  # a kind that does not fit is said before the test
+        tested = (source, target, CHECK_LEVEL, CHECK_DRAWS, seed)
+        checked = label_shift_check(*tested) if check else None
+        result = target_result(source, target, options, weights, resampling, checked)
+    announce(result.class_weights, checked)
+    return result
+
+
+def target_calibration_error_from(
+    statistics: ShiftStatistics, *, weights: Any, norm: float = 2, estimator: str = "debiased"
+) -> CalibrationErrorResult:
+    """`target_calibration_error` from sums made by `accumulate`, however many batches they saw.
+
+    The formulas and the numbers are those of `target_calibration_error` with given weights on the
+    same edges. Weights count as known, since the rows that moved them are gone; there is no
+    interval, and no ``.source``, whose bins would be the source's own.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> p_source, y_source = [0.2, 0.3, 0.6, 0.9], [0, 0, 1, 1]
+    >>> p_target = [0.4, 0.7, 0.8, 0.9]
+    >>> edges = calshift.bin_edges(p_target, kind="binary", bins=1)
+    >>> sums = calshift.accumulate(p_source, y_source, p_target, edges=edges)
+    >>> result = calshift.target_calibration_error_from(sums, weights=[0.5, 1.5])
+    >>> round(result.estimate, 4)
+    0.0041
+    """
+    options = Options("classwise", norm, estimator, "auto", "mass", None, "auto")
+    if not isinstance(statistics, ShiftStatistics):
+        msg = f"statistics must be ShiftStatistics, as accumulate makes; got {type(statistics)!r}"
+        raise InvalidInput(msg)
+    events = statistics.edges.events
+    counts = _class_counts(statistics)
+    if min(statistics.size_source, statistics.size_target) < 2 or np.count_nonzero(counts) < 2:
+        msg = "statistics must hold two source rows or more, of two classes, and two target rows"
+        raise InvalidInput(msg)
+    class_weights = make_given_weights(weights, counts, classes=statistics.edges.classes)
+    announce(class_weights)
+    w = np.nan_to_num(class_weights.values)
+    if estimator == "paper" and statistics.edges.smooth:
+        msg = 'estimator="paper" needs bins: make the edges with bin_edges(bins=15)'
+        raise InvalidInput(msg)
+    if estimator == "paper":
+        if norm != 2:
+            msg = f'estimator="paper" needs the rows again for norm={norm:g}; sums give norm=2 only'
+            raise InvalidInput(msg)
+        values, merged = shifted_square(statistics, w)
+    else:
+        if counts @ (w > 0) < 2:
+            msg = "weights must be positive for at least two source rows"
+            raise InvalidInput(msg)
+        values, merged = from_statistics(statistics, w, options.norm, estimator == "debiased")
+    sizes = (statistics.size_source, statistics.size_target)
+    found = EventEstimates(values, merged=merged)
+    return shifted_result(found, events, options, class_weights, sizes)
+
+
+def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
+    """The difference of two calibration errors of the same rows, with its interval.
+
+    Two models on the same rows, or one model on the target and on the source
+    (``compare(result, result.source)``). Errors of the same rows share noise, which the interval
+    takes into account; both must come with ``interval="influence"``, and be of one kind, norm and
+    estimator. Labels, sample weights and sizes tell whether the rows are the same; that two models
+    saw the same target rows in the same order only the caller knows.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> simulation = calshift.simulate.BetaSimulation()
+    >>> p_source, y_source = simulation.source(5000, rng=1)
+    >>> p_target, _ = simulation.target(5000, rng=2)
+    >>> result = calshift.target_calibration_error(p_source, y_source, p_target)
+    >>> print(calshift.compare(result, result.source))
+    Difference of calibration errors (root): -0.0729, 95% interval -0.0861 to -0.0598: different
+    """
+    return difference(a, b)
+
+
+def _class_counts(statistics: ShiftStatistics) -> np.ndarray:
+    events = statistics.edges.events
+    return np.bincount(events.stratum_label, statistics.rows[0], events.n_classes)

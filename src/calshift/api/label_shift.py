@@ -1,0 +1,167 @@
+"""Class weights under label shift, and the test of that assumption."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calshift._core.validate import (
+    MOST_CLASSES,
+    encode_labels,
+    validate_integer,
+)
+from calshift.diagnostics.label_shift_check import label_shift_check
+from calshift.diagnostics.warnings import announce
+from calshift.engines.open import open_pair, start_run
+from calshift.inference.options import Progress
+from calshift.results import (
+    ClassWeights,
+    LabelShiftCheck,
+)
+from calshift.weights import (
+    DEFAULT,
+    estimate_weights,
+    weights_from_counts,
+)
+
+
+def label_shift_weights(
+    p_source: Any,
+    y_source: Any,
+    p_target: Any,
+    *,
+    method: str = DEFAULT,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+) -> ClassWeights:
+    """Class weights ``w_y = p_t(y) / p_s(y)`` without target labels.
+
+    With ``C[a, y]`` the share of source rows predicted as a with label y, ``mu[a]`` the share of
+    target rows predicted as a, and ``pi`` the class shares of the source::
+
+        bbse, bbse-soft    C w = mu in least squares,      w >= 0, sum_y pi_y w_y = 1
+        rlls, rlls-soft    min |C t - b| + penalty |t|,    w = 1 + t >= 0, b = mu - C 1
+        em                 max mean_j log sum_y p_jy q_y / pi_y,    w = q / pi
+        em-ts, em-bcts, em-vs, em-nbvs    the same after calibrating both samples on the source
+        map                em-bcts with a Dirichlet prior on q around pi
+        elsa               C w = mu with features weighted by their noise
+        kmm                C w = mu with the features of a Gaussian kernel
+
+    "soft" counts probabilities where the plain form counts predicted classes.
+
+    Parameters
+    ----------
+    p_source, y_source : labelled predictions before the shift; or a `Predictions`, a `scan` or the
+        path of files, and None
+    p_target : predictions after it
+    method : its name
+    progress, checkpoint : of scanned data, as in `calibration_error`
+
+    Returns
+    -------
+    ClassWeights
+        with both priors, standard errors from the sampling of both sides, and warnings
+
+    Notes
+    -----
+    "em-bcts" is precise and unbiased where calibration by a temperature and biases suffices.
+    "bbse-soft" and "kmm" assume nothing about calibration, for where that is in doubt; "map" is
+    drawn to the source's mix as far as the evidence allows, for weak models and for hundreds of
+    classes with few rows. docs/mathematics.md section 7 compares them.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> simulation = calshift.simulate.GaussianSimulation(n_classes=3, imbalance=4)
+    >>> p_source, y_source = simulation.source(3000, rng=1)
+    >>> p_target, _ = simulation.target(3000, rng=2)
+    >>> weights = calshift.label_shift_weights(p_source, y_source, p_target)
+    >>> weights.prior_target.round(2), simulation.prior("target").round(2)
+    (array([0.57, 0.28, 0.15]), array([0.57, 0.29, 0.14]))
+    >>> weights.standard_error.round(3)
+    array([0.01 , 0.009, 0.007])
+    """
+    with start_run(checkpoint, progress, ("label_shift_weights", method)) as run:
+        found = estimate_weights(method, *open_pair(p_source, y_source, p_target, run))
+    announce(found)
+    return found
+
+
+def weights_from_labels(y_source: Any, y_target: Any, n_classes: int | None = None) -> ClassWeights:
+    """The weights ``w_y = p_t(y) / p_s(y)`` where target labels exist: the oracle w*.
+
+    Intervals of what is made of them include the noise of both sides' labels, if ``y_source`` is
+    the source's; with ``interval="bootstrap"`` they are kept as they are.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> calshift.weights_from_labels([0, 0, 0, 1], [0, 1, 1, 1]).values
+    array([0.33333333, 3.        ])
+    """
+    most = MOST_CLASSES if n_classes is None else validate_integer(n_classes, "n_classes", 2)
+    labels = [encode_labels(y_source, "y_source", most), encode_labels(y_target, "y_target", most)]
+    K = max(2, *(int(y.max()) + 1 for y in labels)) if n_classes is None else most
+    return weights_from_counts(*(np.bincount(y, minlength=K).astype(float) for y in labels))
+
+
+def check_label_shift(
+    p_source: Any,
+    y_source: Any,
+    p_target: Any,
+    *,
+    level: float = 0.05,
+    n_boot: int = 200,
+    rng: Any = 0,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+) -> LabelShiftCheck:
+    """Test whether only the mix of classes has changed, without target labels.
+
+    Rows are counted in cells of predicted class and confidence. Under label shift the target's
+    shares h of the cells are a mixture ``A q`` of the shares A_y of the source's classes; as there
+    are more cells than classes, other changes show::
+
+        J = min_q (h - A q)' S^-1 (h - A q)        S: the sampling noise of both sides
+
+    The p-value is that of a parametric bootstrap: tables drawn under the fitted mixture.
+
+    Parameters
+    ----------
+    p_source, y_source : labelled predictions before the shift; or a `Predictions`, a `scan` or the
+        path of files, and None
+    p_target : predictions after it
+    level : of the test, the share of false alarms
+    n_boot : draws of the bootstrap at most; it stops early where the outcome is clear
+    rng : seed or generator of the draws; the same seed gives the same p-value
+    progress, checkpoint : of scanned data, as in `calibration_error`
+
+    Returns
+    -------
+    LabelShiftCheck
+        with ``.rejected``, ``.verdict`` in words, and residuals by class and confidence
+
+    Notes
+    -----
+    Not rejecting is no proof: docs/mathematics.md tells what is seen and what is not. Where there
+    are no more cells with enough rows than classes, nothing is tested and ``.p_value`` is None.
+    Fractional sample weights count as fractions of rows.
+
+    Examples
+    --------
+    >>> import calshift
+    >>> simulation = calshift.simulate.GaussianSimulation(n_classes=3, dimensions=3)
+    >>> p_source, y_source = simulation.source(5000, rng=1)
+    >>> p_target, _ = simulation.target(5000, rng=2)
+    >>> calshift.check_label_shift(p_source, y_source, p_target).rejected
+    False
+    >>> flattened = p_target**0.7 / (p_target**0.7).sum(axis=1, keepdims=True)
+    >>> check = calshift.check_label_shift(p_source, y_source, flattened)
+    >>> check.rejected, round(check.p_value, 3)
+    (True, 0.005)
+    """
+    with start_run(checkpoint, progress, "check_label_shift") as run:
+        source, target = open_pair(p_source, y_source, p_target, run)
+        return label_shift_check(source, target, level, n_boot, rng)
