@@ -73,10 +73,10 @@ def variance_algorithm1(
     Notes
     -----
     The paper takes n_b as given, though it is random and nothing divides S_b by it; the corrected
-    variance mends that. Neither knows the noise of estimated weights or of the bins' edges. The
+    variance does not. Neither includes the noise of estimated weights or of the bins' edges. The
     paper takes classes one at a time, as ``.per_class`` does; ``.variance`` of their mean adds them
     up as if they were independent, and ``.largest`` bounds it whatever their dependence.
-    docs/mathematics.md tells how near all of this is to the truth.
+    docs/mathematics.md compares all of these with simulations.
 
     Examples
     --------

@@ -75,8 +75,8 @@ def calibration_error(
     bandwidth : "auto" (leave-one-out likelihood) or a number
     interval : "influence" (closed form, for bins and norms 1 and 2 of "debiased" and "plugin"),
         "bootstrap" (for everything) or None
-    n_boot, rng, n_jobs, progress : of the bootstrap: draws, seed, processes, and a callable that
-        is told (done, total); of scanned data, rows of a pass
+    n_boot, rng, n_jobs, progress : of the bootstrap: draws, seed, processes, and a callback
+        ``progress(done, total)``; of scanned data, rows of a pass
     stratified : whether the number of rows of each class was fixed by design, not drawn
     checkpoint : a file for the sums of scanned data: when the call is interrupted they are kept,
         the same call goes on from there, and removes it at its end
@@ -141,8 +141,8 @@ def target_calibration_error(
 ) -> CalibrationErrorResult:
     """Calibration error on a target sample without labels, under label shift.
 
-    If only the mix of classes changed, source rows weighted by ``w_y = p_t(y) / p_s(y)`` stand
-    for the target. On the target's bins (or a smooth basis of them), with source residuals
+    If only the class priors changed, source rows weighted by ``w_y = p_t(y) / p_s(y)`` represent
+    the target. On the target's bins (or a smooth basis of them), with source residuals
     ``u = event - score``::
 
         U_b = sum_{i in b} w_i u_i / sum_{i in b} w_i
@@ -158,7 +158,7 @@ def target_calibration_error(
     weights : a method of `label_shift_weights` ("em-bcts" by default), (K,) class weights used as
         they are, or a `ClassWeights`
     kind, norm, estimator, bins, binning, kernel, bandwidth : as in `calibration_error`
-    check : whether to test that only the mix of classes changed (`check_label_shift`)
+    check : whether to test that only the class priors changed (`check_label_shift`)
     interval, n_boot, rng, n_jobs, progress, stratified : as in `calibration_error`. Both intervals
         know the uncertainty of estimated weights; the bootstrap refits them in every draw
     checkpoint : as in `calibration_error`
@@ -198,7 +198,7 @@ def target_calibration_error_from(
     """`target_calibration_error` from sums made by `accumulate`, however many batches they saw.
 
     The formulas and the numbers are those of `target_calibration_error` with given weights on the
-    same edges. Weights count as known, since the rows that moved them are gone; there is no
+    same edges. Weights count as known, since their influence functions need rows; there is no
     interval, and no ``.source``, whose bins would be the source's own.
 
     Examples
@@ -248,8 +248,8 @@ def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
     Two models on the same rows, or one model on the target and on the source
     (``compare(result, result.source)``). Errors of the same rows share noise, which the interval
     takes into account; both must come with ``interval="influence"``, and be of one kind, norm and
-    estimator. Labels, sample weights and sizes tell whether the rows are the same; that two models
-    saw the same target rows in the same order only the caller knows.
+    estimator. That rows are the same is checked by labels, sample weights and sizes; that two
+    models saw the same target rows in the same order only the caller knows.
 
     Examples
     --------

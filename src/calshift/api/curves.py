@@ -52,8 +52,8 @@ def reliability_curve(
         if not (isinstance(weights, str) and weights == DEFAULT):
             msg = "weights need a p_target to be the weights of"
             raise InvalidInput(msg)
-        facts = source.summary
-        scaled_weights = ScaledWeights.of(np.ones(facts.n_classes), None, (facts.size, facts.size))
+        sizes = source.summary.size, source.summary.size
+        scaled_weights = ScaledWeights.of(np.ones(source.summary.n_classes), None, sizes)
     else:
         source, target = open_pair(p_source, y_source, p_target)
         found = resolve_class_weights(weights, source, target)

@@ -67,9 +67,9 @@ def label_shift_weights(
     Notes
     -----
     "em-bcts" is precise and unbiased where calibration by a temperature and biases suffices.
-    "bbse-soft" and "kmm" assume nothing about calibration, for where that is in doubt; "map" is
-    drawn to the source's mix as far as the evidence allows, for weak models and for hundreds of
-    classes with few rows. docs/mathematics.md section 7 compares them.
+    "bbse-soft" and "kmm" assume nothing about calibration; "map" is shrunk to the source's class
+    priors as far as the evidence allows, for weak models and for hundreds of classes with few rows.
+    docs/mathematics.md section 7 compares them.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def check_label_shift(
     progress: Progress | None = None,
     checkpoint: str | Path | None = None,
 ) -> LabelShiftCheck:
-    """Test whether only the mix of classes has changed, without target labels.
+    """Test whether only the class priors have changed, without target labels.
 
     Rows are counted in cells of predicted class and confidence. Under label shift the target's
     shares h of the cells are a mixture ``A q`` of the shares A_y of the source's classes; as there
@@ -145,8 +145,8 @@ def check_label_shift(
 
     Notes
     -----
-    Not rejecting is no proof: docs/mathematics.md tells what is seen and what is not. Where there
-    are no more cells with enough rows than classes, nothing is tested and ``.p_value`` is None.
+    Not rejecting is no proof: docs/mathematics.md lists what is detected and what is not. Where
+    there are no more cells with enough rows than classes, nothing is tested and ``.p_value`` is None.
     Fractional sample weights count as fractions of rows.
 
     Examples

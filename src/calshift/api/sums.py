@@ -26,7 +26,7 @@ def bin_edges(
     """The edges on which `accumulate` counts: one array of inner edges an event.
 
     Equal mass: ``unique(s[ceil(k m / B)], k = 1..B-1)`` above ``s[0]``, with s the sorted scores;
-    a bin holds its lower edge, and equal scores are never split.
+    a bin contains its lower edge, and equal scores are never split.
 
     Examples
     --------

@@ -23,8 +23,7 @@ class BinEdges(Frozen):
     """Inner edges of the bins of each event; a sequence of arrays, one an event.
 
     They are given, or lie between cells of the grid: then ``cuts`` has the first cell of all bins
-    but one. With ``smooth`` the bins are fine ones, on which the smooth basis of bins="auto" is
-    laid.
+    but one. With ``smooth`` the bins are fine ones, for the smooth basis of bins="auto".
     """
 
     events: Events
@@ -65,7 +64,7 @@ class BinEdges(Frozen):
         return self.given if self.cuts is None else self.cuts
 
     def locate(self, k: int, score: np.ndarray) -> np.ndarray:
-        """Bin of each score under the k-th event held: a bin holds its lower edge.
+        """Bin of each score under the k-th event held: a bin contains its lower edge.
 
         Both are compared in the coarser of their precisions, or equal scores would part.
         """
@@ -210,10 +209,10 @@ def _given_edges(edges: Any) -> np.ndarray:
 
 
 def merge_sparse_bins(*counts: np.ndarray, least: float = 2.0) -> np.ndarray:
-    """First bins of the groups that remain when thin bins join their neighbours.
+    """First bins of the groups that remain when sparse bins are merged with their neighbours.
 
-    A bin in which any of the counts is below ``least`` joins its left neighbour, the first its
-    right one.
+    A bin in which any of the counts is below ``least`` is merged with its left neighbour, the first
+    with its right one.
     """
     enough = np.min(counts, axis=0) >= least
     so_far = np.min([np.cumsum(count) for count in counts], axis=0) >= least

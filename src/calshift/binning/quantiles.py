@@ -17,7 +17,7 @@ from calshift.binning.events import Events
 from calshift.engines.base import Engine
 
 MOST_COUNTS = 2**23  # of a pass, over all events
-NOWHERE = np.uint64(2**64 - 1)  # a bucket that holds no score
+NOWHERE = np.uint64(2**64 - 1)  # a bucket without scores
 
 
 def order_statistics(engine: Engine, events: Events, bins: int) -> list[np.ndarray]:

@@ -2,7 +2,7 @@
 
     paper:       R_j = [ (1/n) sum_i k_ji w_i y_i ] / [ 1/(m-1) sum_{i != j} k_ji ]
     plug-in:     g_j = sum_i a_ji u_i,     a_ji = w_i k_ji / sum_i w_i k_ji,     u_i = y_i - f_i
-    debiased:    g_j freed of s_j^2 = sum_i a_ji^2 e_ji^2 / (1 - 2 a_ji + S_j) - 2 g_j (r_j - r0_j),
+    debiased:    subtracts  s_j^2 = sum_i a_ji^2 e_ji^2 / (1 - 2 a_ji + S_j) - 2 g_j (r_j - r0_j),
                  e_ji = u_i - g_j,     S_j = sum_i a_ji^2,     r_j = sum_i a_ji^2 e_ji / (1 - a_ji),
                  r0_j: the same with all weights 1
 
@@ -64,13 +64,13 @@ def kernel_error(
     for start in range(0, len(at.points), step):
         block = slice(start, start + step)
         if estimator != "paper":
-            value, lonely = _self_normalised(source, at, block, class_weight, k, h)
+            value, few = _self_normalised(source, at, block, class_weight, k, h)
             gap = unfold(*value, norm) if estimator == "debiased" else np.abs(value[0]) ** norm
         else:
-            R, lonely = _paper_ratio(source, target, block, class_weight, k, h, norm)
+            R, few = _paper_ratio(source, target, block, class_weight, k, h, norm)
             gap = np.abs(R - at.score[block]) ** norm
         total += float(at.weight[block] @ gap.sum(axis=1))
-        isolated += lonely
+        isolated += few
     return total / float(at.weight.sum()), isolated
 
 
@@ -81,7 +81,7 @@ def _self_normalised(
     mass = source.weight * class_weight
     log = k(at.points[block], source.points, h)
     log[:, mass == 0] = -np.inf
-    lonely = _reach_nearest(log, at.points[block], source.points, mass, least=2)
+    few = _reach_nearest(log, at.points[block], source.points, mass, least=2)
     a, _ = normalised(_weighed(log.copy(), mass))
     single = a / np.maximum(source.weight, 1.0)  # of one unit where a row counts several times
     g = a @ source.residual
@@ -94,7 +94,7 @@ def _self_normalised(
         plain, _ = normalised(_weighed(log, source.weight))
         lean = _lean(a, g, source) - _lean(plain, plain @ source.residual, source)
         variance = variance - 2 * g * lean
-    return (g, variance), lonely
+    return (g, variance), few
 
 
 def _lean(a: np.ndarray, g: np.ndarray, source: Sample) -> np.ndarray:
@@ -120,8 +120,8 @@ def _paper_ratio(
     leave_one_out(others, at.weight, block.start)
     if target is None:
         own = np.arange(block.start, block.start + len(others))
-        lonely = _reach_nearest(others, at.points[block], at.points, at.weight, own)
-        return normalised(others)[0] @ source.outcome, lonely
+        few = _reach_nearest(others, at.points[block], at.points, at.weight, own)
+        return normalised(others)[0] @ source.outcome, few
     mass = source.weight * class_weight
     log = _weighed(k(at.points[block], source.points, h), mass)
     alone = ~np.isfinite(others).any(axis=1)
@@ -152,10 +152,10 @@ def _reach_nearest(
     least: int = 1,
 ) -> int:
     """Rows that reach fewer than ``least`` points take their nearest, in place; how many did."""
-    lonely = np.flatnonzero(np.isfinite(log).sum(axis=1) < least)
+    few = np.flatnonzero(np.isfinite(log).sum(axis=1) < least)
     usable = np.flatnonzero(mass > 0)
-    for row in lonely:
+    for row in few:
         others = usable if own is None or mass[own[row]] > 1 else usable[usable != own[row]]
         distance = ((centres[others] - at[row]) ** 2).sum(axis=1)
         log[row, others[np.argsort(distance, kind="stable")[:NEAREST]]] = 0.0
-    return len(lonely)
+    return len(few)

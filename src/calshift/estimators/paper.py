@@ -44,8 +44,8 @@ def shifted_ratio(statistics: ShiftStatistics, class_weights: np.ndarray) -> Rat
     outcomes = np.stack([events.stratum_outcome(event) for event in statistics.edges.which])
     hits = np.einsum("kbs,ks,s->kb", statistics.source[0], outcomes, weight)
     n, m = statistics.size_source, statistics.size_target
-    hits, counts, thin = _on_joined_bins(statistics, hits)
-    return Ratio(statistics.edges, hits / n, (counts - 1) / (m - 1), thin)
+    hits, counts, merged = _merge_bins(statistics, hits)
+    return Ratio(statistics.edges, hits / n, (counts - 1) / (m - 1), merged)
 
 
 def labelled_ratio(statistics: ShiftStatistics) -> Ratio:
@@ -53,23 +53,23 @@ def labelled_ratio(statistics: ShiftStatistics) -> Ratio:
     events = statistics.edges.events
     outcomes = np.stack([events.stratum_outcome(event) for event in statistics.edges.which])
     hits = np.einsum("kbs,ks->kb", statistics.source[0], outcomes)
-    hits, counts, thin = _on_joined_bins(statistics.as_labelled(), hits)
-    return Ratio(statistics.edges, hits, counts - 1, thin)
+    hits, counts, merged = _merge_bins(statistics.as_labelled(), hits)
+    return Ratio(statistics.edges, hits, counts - 1, merged)
 
 
-def _on_joined_bins(
+def _merge_bins(
     statistics: ShiftStatistics, hits: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Hits and target counts of the group each bin belongs to; bins with M_b < 2 are joined."""
-    hits, counts, thin = hits.copy(), statistics.target[0].copy(), 0
+    hits, counts, merged = hits.copy(), statistics.target[0].copy(), 0
     for k in range(len(statistics.edges)):
         bins = len(statistics.edges[k]) + 1
         starts = merge_sparse_bins(counts[k, :bins])
         length = np.diff(np.append(starts, bins))
         for sums in (hits, counts):
             sums[k, :bins] = np.repeat(np.add.reduceat(sums[k, :bins], starts), length)
-        thin += bins - len(starts)
-    return hits, counts, thin
+        merged += bins - len(starts)
+    return hits, counts, merged
 
 
 def shifted_error(ratio: Ratio, norm: float) -> ErrorKernel:

@@ -7,10 +7,8 @@ of the bin::
 
 (docs/mathematics.md, Algorithm 1; the paper's section 3.2 and appendix A)
 
-Spread of a gap Z = |R - f|^p in one bin: R normal, f one of the bin's scores.
-
-Two numbers: Var(Z), and the covariance of two gaps that share R, which is the variance over R of
-the mean gap, Var_R( mean_f |R - f|^p ). (docs/mathematics.md, Algorithm 1)
+The variance of one gap and the covariance of two that share R (the variance over R of the mean
+gap, Var_R( mean_f |R - f|^p )) have closed forms for p = 1 and 2, else quadrature.
 """
 
 from __future__ import annotations
@@ -61,9 +59,9 @@ def event_variances(
     stratified: bool,
     spread: Spread,
 ) -> tuple[np.ndarray, int]:
-    """(laws, events) variances, and the bins joined; target None means labelled.
+    """(distributions, events) variances, and the number of bins merged; target None means labelled.
 
-    The laws of R: the paper's and, without labels, the corrected one.
+    The distributions of R: the paper's and, without labels, the corrected one.
     """
     check_rows(source.summary, None if target is None else target.summary, class_weights)
     before = rows_in_memory(source, "Algorithm 1")
@@ -71,15 +69,15 @@ def event_variances(
     for name, sample in (("p_source", before), ("p_target", at)):
         _check_whole(sample, name)
     w = np.nan_to_num(class_weights)[events.stratum_label]
-    found, thin = [], 0
+    found, merged = [], 0
     for edges in find_edges(Arrays(at), events, options.bins, options.binning).split():
         statistics = gather_statistics(source, target, edges)
         for k, event in enumerate(edges.which):
             bins = _bins_of(at, statistics, k)
             weight = None if target is None else float(w @ events.stratum_outcome(event))
             found.append(_variances(bins, weight, stratified, spread))
-            thin += len(edges[k]) + 1 - len(bins.M)
-    return _finite(np.array(found).T, options.norm), thin
+            merged += len(edges[k]) + 1 - len(bins.M)
+    return _finite(np.array(found).T, options.norm), merged
 
 
 def _check_whole(sample: Predictions, name: str) -> None:
@@ -138,7 +136,7 @@ def target_distributions(bins: Bins, w: float, stratified: bool) -> Iterator[Nor
 
 
 def _variances(bins: Bins, w: float | None, stratified: bool, spread: Spread) -> list[float]:
-    """One for each law: with labels (no weight) there is one law, without there are two."""
+    """One for each distribution of R: with labels (no weight) there is one, without two."""
     with np.errstate(over="ignore", invalid="ignore"):  # `_finite` looks for them
         distributions = (
             [source_distribution(bins)] if w is None else target_distributions(bins, w, stratified)
@@ -162,7 +160,7 @@ NODES = 101  # of the quadrature over R: exact for even p up to 100, the largest
 
 @dataclass(frozen=True)
 class Bin:
-    """Scores in order, the share of the bin's rows each stands for, and the law of R."""
+    """Scores in order, the share of the bin's rows each stands for, and the distribution of R."""
 
     scores: np.ndarray
     share: np.ndarray
@@ -230,7 +228,7 @@ def _normal_pieces(cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     """[P], [d] and [u d] over the pieces into which the cuts divide the line."""
     from scipy.special import ndtr  # late: importing calshift must be fast
 
-    cuts = np.clip(cuts, -40.0, 40.0)  # beyond, there is nothing of the normal law
+    cuts = np.clip(cuts, -40.0, 40.0)  # beyond, the normal density vanishes
     density = np.exp(-(cuts**2) / 2) / np.sqrt(2 * np.pi)
     mass = np.diff(ndtr(cuts), prepend=0.0, append=1.0)
     ends = (np.diff(part, prepend=0.0, append=0.0) for part in (density, cuts * density))

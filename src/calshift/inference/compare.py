@@ -1,4 +1,4 @@
-"""Whether two calibration errors can be compared, and what they share."""
+"""Difference of two calibration errors of the same rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from calshift.results import CalibrationErrorResult, Difference
 
 
 def difference(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
-    """a less b, with the correlation of their estimates."""
+    """The difference a - b, with the correlation of their estimates."""
     for name, one in (("a", a), ("b", b)):
         if not isinstance(one, CalibrationErrorResult):
             msg = f"{name} must be a CalibrationErrorResult; got {type(one)!r}"
@@ -17,7 +17,7 @@ def difference(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Differen
         if one._influence is None:
             msg = (
                 f'{name} must have been made with interval="influence" (norm 1 or 2, with bins) '
-                "of rows in memory: what is read in passes does not keep how each row moved it"
+                "of rows in memory: the influence of rows that are read in passes is not kept"
             )
             raise InvalidInput(msg)
     for name in ("kind", "norm", "estimator"):

@@ -30,7 +30,7 @@ class CalibrationErrorResult(Frozen):
     estimate : CE_p^p, the p-th power; a debiased one keeps its sign, so that averages stay unbiased
     per_class : (K,) the same for each class under "classwise" (NaN: unseen in the source), or None
     class_weights : the weights used, or None for an error with labels
-    assumption : the test whether only the mix of classes changed, or None if it was not asked for
+    assumption : the test whether only the class priors changed, or None if it was not asked for
     warnings : what to know before acting on the number, worst first
     trusted : False if a warning says that the number may be plainly wrong
     merged_bins : bins (or knots of the smooth basis) joined to a neighbour for lack of rows
@@ -113,8 +113,8 @@ class CalibrationErrorResult(Frozen):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends for each class, (K,); NaN for a class unseen in the source.
 
-        Each holds on its own: of 100 intervals at level .95 about 5 miss. With ``simultaneous``
-        all of them hold together with probability ``level`` (Bonferroni).
+        Each covers on its own: of 100 intervals at level .95 about 5 miss. With ``simultaneous``
+        all of them cover together with probability ``level`` (Bonferroni).
         """
         validate_level(level)
         if self.per_class is None or self._class_distributions is None:
