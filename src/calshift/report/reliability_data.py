@@ -1,4 +1,4 @@
-"""Which reliability curves a report draws, as plain values."""
+"""The reliability curves of a report as plain values."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from calshift._core.convert import plain
 from calshift.binning.events import select_binned_events
 from calshift.engines import Arrays
+from calshift.engines.sample_summary import SampleSummary
 from calshift.inference.reliability import reliability_curves
 from calshift.results import CalibrationErrorResult, ReliabilityCurve
 from calshift.weights.influence import ScaledWeights
@@ -17,12 +18,12 @@ CLASSES_DRAWN = 6  # those with the largest errors
 
 
 def reliability_dicts(result: CalibrationErrorResult, level: float) -> list[dict[str, Any]]:
-    """Reliability of source and target: of the predicted class, and of the worst classes."""
+    """Curves of source and target: of the predicted class, and of the worst classes."""
     samples, weights = result.samples, result.class_weights
     if samples is None or samples.source is None or samples.target is None or weights is None:
         return []
     source, target = Arrays(samples.source), Arrays(samples.target)
-    wanted = _wanted(result)
+    wanted = _wanted(result, source.summary)
     seen = weights.values * 0 + 1
     sizes = (source.summary.size, target.summary.size)
     before = reliability_curves(source, None, wanted, ScaledWeights.of(seen, None, sizes), "auto")
@@ -38,10 +39,8 @@ def reliability_dicts(result: CalibrationErrorResult, level: float) -> list[dict
     ]
 
 
-def _wanted(result: CalibrationErrorResult) -> list[tuple[Any, int | None]]:
-    assert result.samples is not None
-    assert result.samples.source is not None
-    source = Arrays(result.samples.source).summary
+def _wanted(result: CalibrationErrorResult, source: SampleSummary) -> list[tuple[Any, int | None]]:
+    """Events and the class of each curve, None for all."""
     if result.kind == "binary" or source.one_column:
         return [(select_binned_events("binary", source), None)]
     wanted: list[tuple[Any, int | None]] = [(select_binned_events("top-label", source), None)]

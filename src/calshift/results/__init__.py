@@ -1,4 +1,4 @@
-"""What calshift answers with: frozen values that print well."""
+"""Result objects: frozen values with intervals, tables and dicts."""
 
 from calshift.results._lazy import Later, Samples
 from calshift.results.algorithm1_variance import AlgorithmVariance
@@ -11,6 +11,7 @@ from calshift.results.intervals import (
     RowInfluence,
     SamplingDistribution,
     SquaredErrorDistribution,
+    wilson_interval,
 )
 from calshift.results.label_shift_check import LabelShiftCheck
 from calshift.results.monitoring import MonitoringResult, Skipped, Window
@@ -35,4 +36,5 @@ __all__ = [
     "Skipped",
     "SquaredErrorDistribution",
     "Window",
+    "wilson_interval",
 ]
