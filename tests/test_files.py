@@ -627,7 +627,7 @@ def test_an_output_onto_a_folder(option, capsys, source, target, tmp_path):
 def test_two_outputs_into_one_file(capsys, source, target, tmp_path):
     out = tmp_path / "out"
     message = complaint(capsys, "check", source, target, "--json", out, "--report", out)
-    assert "one file" in message
+    assert "same path" in message
 
 
 def test_places_are_checked_before_files_are_read(capsys, tmp_path):

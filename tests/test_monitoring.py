@@ -515,7 +515,7 @@ def test_a_newest_window_without_an_answer_is_no_pass(source, tmp_path, capsys):
     assert status([*asked, "--alert", "last", "--no-check"]) == 3
     out = capsys.readouterr().out
     assert "1 more with too few rows" in out
-    assert "the last with an answer" in out
+    assert "the last with an estimate" in out
     assert out.strip().splitlines()[-1].endswith("fewer than 30 rows")
     assert status([*asked, "--no-check"]) == 0
 

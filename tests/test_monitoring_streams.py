@@ -12,6 +12,7 @@ from pyarrow import parquet
 import calshift
 from calshift.cli import samples as openings
 from calshift.cli.main import status
+from calshift.monitoring import series
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +46,13 @@ def test_a_scanned_target_has_the_same_series(rows, asked, size):
 def test_no_more_than_a_window_and_a_batch_is_held(rows, monkeypatch):
     p, y, q, _ = rows
     held = []
-    original = calshift.monitoring.concatenate_rows
+    original = series.concatenate_rows
 
     def counting(parts):
         held.append(sum(len(part) for part in parts))
         return original(parts)
 
-    monkeypatch.setattr(calshift.monitoring, "joined_rows", counting)
+    monkeypatch.setattr(series, "concatenate_rows", counting)
     calshift.monitor(p, y, batches(q, 50), rows=200, check=False)
     assert len(held) == 7
     assert max(held) <= 200 + 2 * 50
@@ -59,7 +60,7 @@ def test_no_more_than_a_window_and_a_batch_is_held(rows, monkeypatch):
 
 def test_times_that_go_back_are_refused(rows):
     p, y, q, time = rows
-    with pytest.raises(calshift.InvalidInput, match="sort them by time"):
+    with pytest.raises(calshift.InvalidInput, match="sort the rows by time"):
         calshift.monitor(p, y, batches(q, 100), time[::-1], window="1d")
 
 

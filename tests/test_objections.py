@@ -29,7 +29,7 @@ def test_a_sound_result_has_no_warning(sample):
 def test_a_rejected_assumption_comes_first_and_breaks_trust(sample):
     p, y, q = sample
     flat = 0.6 * q + 0.4 * q.mean(axis=0)  # the model has lost much of what it knew
-    with pytest.warns(calshift.UnreliableWeights, match="More than the mix of classes"):
+    with pytest.warns(calshift.UnreliableWeights, match="More than the class priors changed"):
         result = calshift.target_calibration_error(p, y, flat)
     assert result.assumption.rejected
     assert result.warnings[0].startswith("more than the class distribution has changed")

@@ -85,7 +85,7 @@ def test_doubted_and_missing_classes_look_different(sample):
     with pytest.warns(calshift.UnreliableWeights):
         weights = calshift.label_shift_weights(p[kept], y[kept], q)
     labels = [text.get_text() for text in weights.plot().get_legend().get_texts()]
-    assert labels == ["weight, 95% interval", "not trusted", "not in the source"]
+    assert labels == ["weight, 95% interval", "not reliable", "not in the source"]
 
 
 def test_given_weights_have_no_interval():

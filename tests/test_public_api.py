@@ -1,4 +1,4 @@
-"""The public shelf: its names, their signatures, their documentation and its examples."""
+"""The public API: its names, their signatures, their documentation and its examples."""
 
 from __future__ import annotations
 
@@ -87,13 +87,25 @@ OTHER_DEFAULT = {
 }
 
 
-def test_the_shelf_is_complete_and_sorted_out():
+def test_the_public_names_are_complete():
     assert len(set(calshift.__all__)) == len(calshift.__all__)
     missing = [name for name in NAMES if not hasattr(calshift, name)]
     assert missing == []
     namespace: dict[str, object] = {}
     exec("from calshift import *", namespace)
     assert set(NAMES) <= set(namespace)
+
+
+def test_dir_shows_the_public_names_and_no_submodules():
+    importlib.import_module("calshift.cli.main")  # an import adds submodules to the namespace
+    assert "cli" in vars(calshift)
+
+    def public(names):
+        return {name for name in names if not name.startswith("__")}
+
+    assert public(dir(calshift)) == public(calshift.__all__)
+    assert set(calshift.__all__) <= set(dir(calshift))
+    assert dir(calshift) == sorted(dir(calshift))
 
 
 def test_the_version_is_that_of_the_package():

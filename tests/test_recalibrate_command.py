@@ -249,9 +249,13 @@ def test_the_schema_can_be_broken(place, tmp_path):
 
 def test_what_cannot_be_trusted_ends_with_status_3_and_says_so(place, tmp_path, capsys):
     target = write(tmp_path / "t.csv", table(OTHER))
-    assert mend(place / "source.csv", target, "-o", tmp_path / "m.csv") == 3
-    assert capsys.readouterr().out.startswith("No answer to rely on: more than the class")
+    told = tmp_path / "told.json"
+    assert mend(place / "source.csv", target, "-o", tmp_path / "m.csv", "--json", told) == 3
+    assert capsys.readouterr().out.startswith("Not reliable: more than the class")
     assert (tmp_path / "m.csv").exists()
+    report = json.loads(told.read_text(encoding="utf-8"))
+    jsonschema.validate(report, schema())
+    assert report["gist"] == "Not reliable"
 
 
 def test_the_output_can_be_the_terminal(place, tmp_path, capfdbinary):
@@ -266,13 +270,13 @@ def test_the_output_can_be_the_terminal(place, tmp_path, capfdbinary):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-o", "{0}/m.parquet"], "must end in .csv"),
-        (["-o", "{0}/m.csv.gz"], "must end in .csv"),
-        (["-o", "{0}/t.csv"], "is read: it cannot be written too"),
+        (["-o", "{0}/m.parquet"], "must have the extension of {0}/t.csv (.csv)"),
+        (["-o", "{0}/m.csv.gz"], "must have the extension of {0}/t.csv (.csv)"),
+        (["-o", "{0}/t.csv"], "is an input; choose another output path"),
         (["-o", "{0}/nowhere/m.csv"], "there is no folder"),
-        (["-o", "{0}/m.csv", "--save", "{0}/m.csv"], "two outputs name one file"),
+        (["-o", "{0}/m.csv", "--save", "{0}/m.csv"], "two outputs have the same path"),
         (["-o", "-", "--json", "-"], "only one output can be -"),
-        (["-o", "{0}/m.csv", "--folds", "1"], "folds must be a whole number of at least 2"),
+        (["-o", "{0}/m.csv", "--folds", "1"], "--folds must be a whole number of at least 2"),
         (["-o", "{0}/m.csv", "--weights", "1,2"], "3"),
         (["-o", "{0}/m.csv", "--method", "magic"], "magic"),
         ([], "--output"),
@@ -284,7 +288,7 @@ def test_wrong_usage_is_one_line_and_leaves_nothing(arguments, said, place, tmp_
     asked = [part.format(tmp_path) for part in arguments]
     assert mend(place / "source.csv", target, *asked) == 2
     told = capsys.readouterr().err.strip()
-    assert said in told
+    assert said.format(tmp_path) in told
     assert "Traceback" not in told
     assert Path(target).read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
@@ -295,7 +299,7 @@ def test_wrong_usage_is_one_line_and_leaves_nothing(arguments, said, place, tmp_
     [
         ("", "is empty"),
         ("{", "cannot be read as JSON"),
-        ("[1, 2]", "is no file of `calshift recalibrate --save`"),
+        ("[1, 2]", "is not a file of `calshift recalibrate --save`"),
         ('{"format": "calshift recalibrator", "version": 2, "name": "X"}', "version 2"),
     ],
 )
@@ -396,7 +400,7 @@ def test_rows_that_are_certain_cannot_be_mended_and_that_is_said(place, tmp_path
     target = write(tmp_path / "t.csv", table(certain))
     assert mend(place / "source.csv", target, "-o", tmp_path / "m.csv", "--no-check") == 3
     said = capsys.readouterr().out
-    assert said.startswith("No answer to rely on: 100% of the target's rows")
+    assert said.startswith("Not reliable: 100% of the target's rows")
 
 
 def test_weights_that_are_given_are_said_to_judge_themselves(place, tmp_path, capsys):
@@ -416,7 +420,7 @@ def test_a_worse_answer_ends_with_status_3():
     assert recalibration_dict(found, Gate())["exit_code"] == 0
     report = recalibration_dict(turned, Gate())
     assert report["exit_code"] == 3
-    assert "keep the probabilities as they were" in report["verdict"]
+    assert "keep the model's own probabilities" in report["verdict"]
 
 
 def test_one_target_row_is_too_few_and_blamed_on_the_target(place, tmp_path, capsys):

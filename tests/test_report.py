@@ -29,7 +29,7 @@ def result(sample):
 
 
 def test_curves_are_those_of_reliability_curve(sample, result):
-    found = report.summary(result)["curves"]
+    found = report.summarize(result)["curves"]
     assert len(found) == 5  # the predicted class, and each of four
     worst = int(np.argmax(result.per_class))
     for drawn, asked in ((found[0], {"kind": "top-label"}), (found[1], {"label": worst})):
@@ -45,15 +45,15 @@ def test_a_pickled_result_is_equal_small_and_draws_no_curves(result):
     loaded = pickle.loads(pickle.dumps(result))
     assert loaded == result
     assert loaded.samples.source is None
-    assert report.summary(loaded)["curves"] == []
-    assert "<svg" not in report.page(report.summary(loaded))
+    assert report.summarize(loaded)["curves"] == []
+    assert "<svg" not in report.render_html(report.summarize(loaded))
     assert len(pickle.dumps(result)) < result.samples.source.p.nbytes + 120_000
 
 
 def test_a_copied_result_still_draws(result):
     for other in (copy.copy(result), copy.deepcopy(result)):
         assert other == result
-        assert report.summary(other)["curves"]
+        assert report.summarize(other)["curves"]
 
 
 def test_samples_are_views_of_the_callers_arrays(sample, result):
@@ -62,8 +62,8 @@ def test_samples_are_views_of_the_callers_arrays(sample, result):
 
 
 def test_the_dict_is_plain_and_knows_its_settings(result):
-    found = report.summary(result, Gate(0.05, "upper", 0.9), command="calshift check a b")
-    assert json.loads(report.as_json(found)) == found
+    found = report.summarize(result, Gate(0.05, "upper", 0.9), command="calshift check a b")
+    assert json.loads(report.render_json(found)) == found
     assert found["settings"]["bins"] == "auto"
     assert found["settings"]["interval"] == "influence"
     assert found["level"] == 0.9
@@ -99,7 +99,7 @@ def test_to_dict_has_the_level_that_is_asked_for(result):
 
 def test_shares_of_the_source_have_wilsons_interval(sample, result):
     counts, n = np.bincount(sample[1]), len(sample[1])
-    for one, count in zip(report.summary(result)["classes"], counts, strict=True):
+    for one, count in zip(report.summarize(result)["classes"], counts, strict=True):
         low, high = one["prior_source_interval"]
         # Wilson's ends are where the test of a share is at its border: |p - q| = z sd(q)
         for end in (low, high):
@@ -112,22 +112,22 @@ def test_a_class_that_the_source_lacks_is_unknown_everywhere(sample):
     kept = y != 2
     with pytest.warns(calshift.UnreliableWeights):
         found = calshift.target_calibration_error(p[kept], y[kept], q, check=False)
-    shown = report.summary(found)
+    shown = report.summarize(found)
     one = shown["classes"][2]
     for name in ("weight", "prior_target", "prior_target_interval", "root", "root_interval"):
         assert one[name] is None
     for text in (
-        report.text(shown),
-        report.markdown(shown),
-        report.page(shown).split("<script>")[0],
+        report.render_text(shown),
+        report.render_markdown(shown),
+        report.render_html(shown).split("<script>")[0],
     ):
         assert "nan" not in text.lower().split()
         assert "None" not in text
 
 
 def test_the_page_is_made_from_the_dict_alone(result):
-    found = report.summary(result)
-    assert report.page(json.loads(report.as_json(found))) == report.page(found)
+    found = report.summarize(result)
+    assert report.render_html(json.loads(report.render_json(found))) == report.render_html(found)
 
 
 def test_a_notebook_shows_the_verdict_and_escapes_names(sample):
@@ -166,7 +166,7 @@ def test_prometheus_text_is_well_formed(sample):
     found = calshift.target_calibration_error(
         calshift.Predictions(p, y, classes=names), None, calshift.Predictions(q, classes=names)
     )
-    text = report.prometheus(report.summary(found))
+    text = report.render_prometheus(report.summarize(found))
     assert text.endswith("\n")
     assert r'class="a\"b"' in text
     assert r'class="c\\d"' in text

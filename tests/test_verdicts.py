@@ -11,6 +11,8 @@ import calshift
 from calshift.report.verdict import EXIT_CODES, Gate, advice, change, gist, verdict
 from calshift.simulate import GaussianSimulation
 
+FEW_TARGET_ROWS = "Collect more target rows: these are too few to estimate the class priors."
+
 
 @pytest.fixture(scope="module")
 def result():
@@ -54,7 +56,7 @@ def test_distrust_outranks_a_breach(result):
     doubted = replace(result, trusted=False, warnings=("nothing is as it was",))
     assert Gate(0.0001).status(result) == "breached"
     assert Gate(0.0001).status(doubted) == "untrusted"
-    assert verdict(doubted, Gate(0.0001)).startswith("No answer to rely on: nothing is as it was.")
+    assert verdict(doubted, Gate(0.0001)).startswith("Not reliable: nothing is as it was.")
     assert EXIT_CODES == {"fine": 0, "breached": 1, "untrusted": 3}
 
 
@@ -84,11 +86,11 @@ def test_the_verdict_says_the_numbers_of_the_result(result):
 def test_the_verdict_follows_the_comparison_with_the_source(result):
     low, high = change(result).confidence_interval(root=True)
     said = verdict(result, Gate())
-    assert ("more than the source's" in said) == (low > 0)
-    assert ("less than the source's" in said) == (high < 0)
+    assert ("larger than the source's" in said) == (low > 0)
+    assert ("smaller than the source's" in said) == (high < 0)
     assert ("not clearly different" in said) == (low <= 0 <= high)
-    assert change(replace(result, moves=None)) is None
-    assert ", beside the source's" in verdict(replace(result, moves=None), Gate())
+    assert change(replace(result, _influence=None)) is None
+    assert ", compared with the source's" in verdict(replace(result, _influence=None), Gate())
 
 
 def test_the_verdict_places_the_threshold(result):
@@ -102,8 +104,8 @@ def test_the_verdict_places_the_threshold(result):
 
 def test_a_calibrated_model_is_not_called_miscalibrated(calibrated):
     assert calibrated.confidence_interval()[0] == 0
-    assert verdict(calibrated, Gate()).startswith("No miscalibration seen")
-    assert any("Nothing calls for a change yet" in line for line in advice(calibrated, Gate()))
+    assert verdict(calibrated, Gate()).startswith("No miscalibration detected")
+    assert any("No action needed yet" in line for line in advice(calibrated, Gate()))
 
 
 def test_advice_names_classes_that_nothing_is_known_about():
@@ -130,8 +132,8 @@ def test_within_the_limit_nothing_calls_for_a_change(result):
     high = result.confidence_interval(root=True)[1]
     gate = Gate(round(high * 2, 3))
     assert gist(result, gate) == "Within the limit"
-    assert not any("Do not act" in line for line in advice(result, gate))
-    assert any("Do not act" in line for line in advice(result, Gate()))
+    assert not any("Recalibrate the probabilities" in line for line in advice(result, gate))
+    assert any("Recalibrate the probabilities" in line for line in advice(result, Gate()))
 
 
 def test_an_upper_gate_that_is_reached_is_not_called_above(calibrated):
@@ -142,7 +144,7 @@ def test_an_upper_gate_that_is_reached_is_not_called_above(calibrated):
 
 
 def test_estimates_with_their_noise_left_in_are_not_called_miscalibrated(result):
-    assert gist(replace(result, estimator="plugin"), Gate()) == "An estimate"
+    assert gist(replace(result, estimator="plugin"), Gate()) == "Estimate"
 
 
 def test_a_model_without_a_single_mistake_proves_little():
@@ -165,7 +167,7 @@ def test_a_target_of_a_few_rows_is_never_trusted():
         few = calshift.target_calibration_error(p, y, q[:rows], weights=np.ones(3), check=False)
         assert not few.trusted
         assert f"the target has {rows} rows" in few.warnings[0]
-        assert advice(few, Gate()) == ["Collect more target rows: these say nothing of its mix."]
+        assert advice(few, Gate()) == [FEW_TARGET_ROWS]
     enough = calshift.target_calibration_error(p, y, q, weights=np.ones(3), check=False)
     assert enough.trusted
 
@@ -193,7 +195,7 @@ def test_gist_sentence_and_status_agree_on_the_limit(result, estimator):
             assert gate.breached(shown) == (place == "above" or (side, place) == ("upper", "open"))
             assert (gist(shown, gate) == "Above the limit") == (place == "above")
             assert (gist(shown, gate) == "Within the limit") == (place == "within")
-            assert ("lies inside the interval" in verdict(shown, gate)) == (place == "open")
+            assert ("is inside the interval" in verdict(shown, gate)) == (place == "open")
 
 
 def test_what_is_not_proven_is_not_called_within():
@@ -203,5 +205,5 @@ def test_what_is_not_proven_is_not_called_within():
     )
     said = verdict(perfect, Gate(0.01, "upper"))
     assert said.startswith("Not shown to be within the limit")
-    assert "not proven: counted as a breach" in said
+    assert "cannot be tested: counted as a breach" in said
     assert "That is within" not in said

@@ -1,4 +1,9 @@
-"""calshift: are a classifier's probabilities still true after the mix of classes changed?"""
+"""Calibration of classifiers under label shift, without target labels.
+
+Estimate the calibration error after the class priors changed, with a confidence interval, test the
+assumption of label shift, and recalibrate the probabilities. Start with `target_calibration_error`,
+`label_shift_weights`, `check_label_shift` and `recalibrate`.
+"""
 
 from calshift import data, simulate
 from calshift._core.convert import softmax
@@ -99,3 +104,8 @@ __all__ = [
     "weights_from_labels",
     "write_report",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names; submodules are left out."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -1,4 +1,4 @@
-"""python -m calshift."""
+"""Entry point of `python -m calshift`."""
 
 from calshift.cli.main import main
 

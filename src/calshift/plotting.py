@@ -1,4 +1,4 @@
-"""Drawing results. matplotlib is imported here alone, and only when something is drawn."""
+"""Plots of results; matplotlib is imported here only, and only when something is drawn."""
 
 from __future__ import annotations
 
@@ -19,9 +19,18 @@ MOST_NAMES = 30
 
 
 def plot_reliability(curve: ReliabilityCurve, ax: Any = None) -> Any:
-    """Draw a reliability curve with its 95% band; markers grow with the rows of their bin.
+    """Draw a reliability curve with its 95% band; the area of markers grows with the rows.
 
-    Call it again with the same axes to lay the target's curve over the source's.
+    Parameters
+    ----------
+    curve : ReliabilityCurve
+        of `reliability_curve`
+    ax : matplotlib Axes, optional
+        where to draw; pass the same axes again to draw source and target in one diagram
+
+    Returns
+    -------
+    matplotlib Axes
 
     Examples
     --------
@@ -39,9 +48,7 @@ def plot_reliability(curve: ReliabilityCurve, ax: Any = None) -> Any:
         ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     color, marker = (TARGET, "o") if curve.shifted else (SOURCE, "s")
     area = 16 + 110 * curve.mass / curve.mass.max()
-    low, high = curve.band()
-    ax.fill_between(curve.score, low, high, color=color, alpha=0.18, linewidth=0, zorder=1.5)
-    ax.vlines(curve.score, low, high, color=color, linewidth=0.8, zorder=2)  # also of a lone bin
+    _draw_band(ax, curve.score, *curve.band(), color)
     ax.plot(curve.score, curve.frequency, color=color, linewidth=1.4, zorder=2)
     ax.scatter(
         curve.score, curve.frequency, s=area, color=color, marker=marker, label=curve.name,
@@ -54,7 +61,7 @@ def plot_reliability(curve: ReliabilityCurve, ax: Any = None) -> Any:
 
 
 def plot_error(result: CalibrationErrorResult, ax: Any = None) -> Any:
-    """Draw the root of the error with 95% intervals: one bar, or one a class, source and target."""
+    """Draw the root of the error with 95% intervals, by class, on source and target."""
     ax = _axes(ax)
     shown = [("source", SOURCE, result.source), ("target", TARGET, result)]
     if result.n_target is None:
@@ -64,7 +71,7 @@ def plot_error(result: CalibrationErrorResult, ax: Any = None) -> Any:
     for k, (name, color, part) in enumerate(bars):
         heights, ends = _roots(part), _root_ends(part)
         at = np.arange(classes) + (k - (len(bars) - 1) / 2) * width
-        seen = ~np.isnan(heights)  # an unseen class has no bar; one of 0 would say "no error"
+        seen = ~np.isnan(heights)  # an unseen class has no bar; one of height 0 would mean no error
         ax.bar(at[seen], heights[seen], width, color=color, label=name)
         if ends is not None:
             ax.vlines(at[seen], *ends[:, seen], color="black", linewidth=1)
@@ -78,9 +85,20 @@ def plot_error(result: CalibrationErrorResult, ax: Any = None) -> Any:
 
 
 def plot_weights(class_weights: ClassWeights, ax: Any = None) -> Any:
-    """Draw the weight of each class with its 95% interval; 1 is no change.
+    """Draw the weight of each class with its 95% interval; 1 means an unchanged class prior.
 
-    Weights that are not trusted are hollow; a class that the source lacks has a cross on the axis.
+    Unreliable weights are hollow; a class without source rows has a cross on the axis.
+
+    Parameters
+    ----------
+    class_weights : ClassWeights
+        of `label_shift_weights`, or ``result.class_weights``
+    ax : matplotlib Axes, optional
+        where to draw
+
+    Returns
+    -------
+    matplotlib Axes
 
     Examples
     --------
@@ -89,60 +107,47 @@ def plot_weights(class_weights: ClassWeights, ax: Any = None) -> Any:
     >>> p_target, _ = simulation.target(500, rng=1)
     >>> weights = calshift.label_shift_weights(*simulation.source(500, rng=0), p_target)
     >>> calshift.plot_weights(weights).get_ylabel()
-    'weight, target share / source share'
+    'weight, target prior / source prior'
     """
     if not isinstance(class_weights, ClassWeights):
         msg = f"class_weights must be a ClassWeights; got {type(class_weights)!r}"
         raise InvalidInput(msg)
     ax, K = _axes(ax), len(class_weights)
     at, w, error = np.arange(K), class_weights.values, class_weights.values_error
-    unseen, doubted = np.isnan(w), np.isin(np.arange(K), list(class_weights.untrusted))
+    unseen, reliable = np.isnan(w), ~np.isin(at, list(class_weights.untrusted))
     ax.axhline(1, color=FAINT, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     if error is not None:
         low, high = np.maximum(w - 1.96 * error, 0), w + 1.96 * error
         ax.vlines(at[~unseen], low[~unseen], high[~unseen], color=TARGET, linewidth=1.4, zorder=2)
     size = 40 if K <= MOST_NAMES else 14
-    for which, face, label in (
-        (~unseen & ~doubted, TARGET, "weight, 95% interval" if error is not None else "weight"),
-        (~unseen & doubted, "white", "not trusted"),
-    ):
-        if which.any():
-            ax.scatter(
-                at[which], w[which], s=size, color=face, edgecolor=TARGET, label=label, zorder=3
-            )
+    label = "weight, 95% interval" if error is not None else "weight"
+    _draw_points(ax, at[~unseen], w[~unseen], reliable[~unseen], label, size)
     ax.set_ylim(bottom=0)
     if unseen.any():
         ax.scatter(at[unseen], np.zeros(unseen.sum()), marker="x", s=size, color=SOURCE,
                    label="not in the source", clip_on=False, zorder=3)  # fmt: skip
-    ax.set(ylabel="weight, target share / source share", xlim=(-0.6, K - 0.4))
+    ax.set(ylabel="weight, target prior / source prior", xlim=(-0.6, K - 0.4))
     _name_classes(ax, K, class_weights.classes)
     ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
     return ax
 
 
 def plot_monitoring(found: MonitoringResult, ax: Any, level: float, max_error: float | None) -> Any:
-    """Draw the error of each window with its band; untrusted ones are hollow."""
+    """Draw the error of each window with its interval; unreliable ones are hollow."""
     wide = ax is None
     ax = _axes(ax)
     if wide:
         ax.figure.set_size_inches(8, 4)
     at = _middles(found)
-    roots, trusted = found.roots, found.trusted
     if all(result.has_interval for result in found.results):
-        low, high = found.band(level)
-        ax.fill_between(at, low, high, color=TARGET, alpha=0.18, linewidth=0, zorder=1.5)
-        ax.vlines(at, low, high, color=TARGET, linewidth=0.8, zorder=2)  # also of a lone window
-    ax.plot(at, roots, color=TARGET, linewidth=1.4, zorder=2)
-    for which, face, label in ((trusted, TARGET, "target"), (~trusted, "white", "not trusted")):
-        if which.any():
-            ax.scatter(
-                at[which], roots[which], s=30, color=face, edgecolor=TARGET, label=label, zorder=3
-            )
+        _draw_band(ax, at, *found.band(level), TARGET)
+    ax.plot(at, found.roots, color=TARGET, linewidth=1.4, zorder=2)
+    _draw_points(ax, at, found.roots, found.trusted, "target", 30)
     before = found.results[-1].source
     if before is not None:
         ax.axhline(before.root, color=SOURCE, linestyle=(0, (4, 3)), linewidth=1, label="source")
     if max_error is not None:
-        ax.axhline(max_error, color="#a3221a", linewidth=1.2, label="largest allowed")
+        ax.axhline(max_error, color="#a3221a", linewidth=1.2, label="limit")
     norm = found.results[-1].norm
     ax.set(ylabel=f"calibration error (L{norm:g})", ylim=(0, None))
     if isinstance(found.windows[0].start, np.datetime64):
@@ -156,8 +161,25 @@ def plot_monitoring(found: MonitoringResult, ax: Any, level: float, max_error: f
     return ax
 
 
+def _draw_band(ax: Any, x: np.ndarray, low: np.ndarray, high: np.ndarray, color: str) -> None:
+    """An area between both ends, and a line at each point, which shows a single one too."""
+    ax.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0, zorder=1.5)
+    ax.vlines(x, low, high, color=color, linewidth=0.8, zorder=2)
+
+
+def _draw_points(
+    ax: Any, x: np.ndarray, y: np.ndarray, reliable: np.ndarray, label: str, size: int
+) -> None:
+    """Points of the target, hollow where they are not reliable."""
+    for which, fill, name in ((reliable, TARGET, label), (~reliable, "white", "not reliable")):
+        if which.any():
+            ax.scatter(
+                x[which], y[which], s=size, color=fill, edgecolor=TARGET, label=name, zorder=3
+            )
+
+
 def _middles(found: MonitoringResult) -> np.ndarray:
-    """(windows,) where on the axis they stand."""
+    """(windows,) midpoints on the axis."""
     start = np.array([window.start for window in found.windows])
     end = np.array([window.end for window in found.windows])
     return np.asarray(start + (end - start) / 2)

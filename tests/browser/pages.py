@@ -13,7 +13,7 @@ import numpy as np
 
 import calshift
 from calshift import Predictions, UnreliableWeights
-from calshift.report import page, summary
+from calshift.report import render_html, summarize
 from calshift.results import CalibrationErrorResult
 from calshift.simulate import BetaSimulation, GaussianSimulation
 
@@ -37,7 +37,7 @@ def written(result: CalibrationErrorResult, **options: Any) -> str:
 
 
 def samples(names: tuple[str, ...]) -> tuple[Predictions, np.ndarray]:
-    """A labelled source with these classes, and a target whose mix differs."""
+    """A labelled source with these classes, and a target whose class priors differ."""
     simulation = GaussianSimulation(n_classes=len(names))
     p_source, y_source = simulation.source(ROWS, rng=1)
     return Predictions(p_source, y_source, classes=names), simulation.target(ROWS, rng=2)[0]
@@ -69,7 +69,7 @@ def odd_result() -> CalibrationErrorResult:
 
 
 def untrusted_result() -> CalibrationErrorResult:
-    """More than the mix changed: the target's predictions are those of other classes, sharper."""
+    """More than the class priors changed: the target has predictions of other classes, sharper."""
     source, p_target = samples(NAMES)
     sharper = p_target[:, [1, 0, 2, 3]] ** 3
     return estimated(source, sharper / sharper.sum(axis=1, keepdims=True))
@@ -114,7 +114,7 @@ def page_with_status(status: str) -> str:
 
 def plain_report() -> dict[str, Any]:
     """A report's dict, free to be changed."""
-    return copy.deepcopy(summary(plain_result()))
+    return copy.deepcopy(summarize(plain_result()))
 
 
 def page_of_classes(**columns: list[Any]) -> str:
@@ -123,7 +123,7 @@ def page_of_classes(**columns: list[Any]) -> str:
     for name, values in columns.items():
         for one, value in zip(report["classes"], values, strict=True):
             one[name] = value
-    return page(report)
+    return render_html(report)
 
 
 def report_of_many(count: int) -> dict[str, Any]:

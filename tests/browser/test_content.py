@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from calshift.report import page
+from calshift.report import render_html
 from tests.browser.pages import (
     KINDS,
     LONG,
@@ -22,12 +22,12 @@ from tests.browser.pages import (
 
 NO_WORD = re.compile(r"\b(None|nan|inf|undefined|NaN)\b|\{\{|\{%")
 LARGEST = 500_000  # bytes of a page
-SECTIONS = {"errors", "mix", "reliability", "classes", "weights", "assumption", "settings"}
-PARTS = ("#errors table", "#classes table", "#mix .mix", "#reliability svg", "#settings dl")
+SECTIONS = {"errors", "priors", "reliability", "classes", "weights", "assumption", "settings"}
+PARTS = ("#errors table", "#classes table", "#priors .priors", "#reliability svg", "#settings dl")
 LABELS = {
     "fine": "Within the limit",
     "breached": "Above the limit",
-    "untrusted": "Not to be trusted",
+    "untrusted": "Not reliable",
 }
 
 
@@ -78,7 +78,7 @@ def test_an_untrusted_page_says_why_and_what_to_do(visit):
     shown = visit(page_of("untrusted")).page
     assert shown.locator("#warnings li").count() > 0
     assert shown.locator("#advice li").count() > 0
-    assert "may be plainly wrong" in shown.locator(".verdict").text_content()
+    assert "may be wrong" in shown.locator(".verdict").text_content()
 
 
 def test_a_binary_page_has_two_classes_and_one_diagram(visit):
@@ -104,7 +104,7 @@ def test_a_page_without_interval_speaks_of_none(visit):
 def test_given_weights_are_not_called_estimated(visit):
     shown = visit(page_of("given weights")).page
     assert "given" in shown.locator("#weights").inner_text()
-    assert "estimated" not in shown.locator("#mix").inner_text()
+    assert "estimated" not in shown.locator("#priors").inner_text()
     assert "standard error" not in shown.locator("#classes").inner_text()
 
 
@@ -113,7 +113,7 @@ def test_a_change_that_is_not_clear_is_said_to_be_none(visit, clear):
     report = plain_report()
     report["change"] = {"root": 0.03, "root_interval": [0.01 if clear else -0.01, 0.07]}
     report["change"]["clear"] = clear
-    shown = visit(page(report)).page.locator("#errors").inner_text()
+    shown = visit(render_html(report)).page.locator("#errors").inner_text()
     assert ("no clear change" in shown) == (not clear)
 
 
@@ -126,7 +126,7 @@ def test_names_of_every_script_are_shown_and_long_ones_kept_whole_in_their_title
 
 def test_names_are_in_every_part_that_is_about_classes(visit):
     shown = visit(page_of("plain")).page
-    for part in ("#mix", "#reliability", "#classes", "#assumption"):
+    for part in ("#priors", "#reliability", "#classes", "#assumption"):
         text = shown.locator(part).inner_text()
         assert all(name in text for name in NAMES)
 
@@ -150,7 +150,7 @@ def test_a_thousand_classes_make_a_small_page_that_sorts(visit):
 
 @pytest.mark.parametrize("count", [1000, 5000])
 def test_pages_of_many_classes_stay_small(visit, count):
-    html = page(report_of_many(count))
+    html = render_html(report_of_many(count))
     assert size(html) < LARGEST
     found = visit(html)
     shown = found.page.locator("#classes tbody tr").count()

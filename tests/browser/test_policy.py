@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from calshift.report import page
+from calshift.report import render_html
 from tests.browser.conftest import ELSEWHERE
 from tests.browser.pages import (
     IMAGE,
@@ -132,7 +132,7 @@ def test_files_and_the_command_are_text(visit):
     report = plain_report()
     report["command"] = SCRIPT
     report["inputs"] = {IMAGE: {"path": SCRIPT, "sha256": "0" * 64}}
-    found = visit(without_policy(page(report)))
+    found = visit(without_policy(render_html(report)))
     shown = found.page.locator("#settings").text_content()
     assert shown.count(SCRIPT) == 2
     assert IMAGE in shown

@@ -10,11 +10,11 @@ NUMBERS = [None, 0.5, 10.25, 0.25]  # as text, even counted as people do, 0.5 is
 UP = ["0.25", "0.5", "10.25", ""]
 DOWN = ["10.25", "0.5", "0.25", ""]
 COLUMNS = {
-    "share before": "prior_source",
-    "share now": "prior_target",
+    "source prior": "prior_source",
+    "target prior": "prior_target",
     "weight": "weight",
-    "error before": "source_root",
-    "error now": "root",
+    "source error": "source_root",
+    "target error": "root",
 }
 NEVER_UNKNOWN = ("prior_source", "prior_target")
 
@@ -63,7 +63,7 @@ def test_rows_move_as_a_whole(visit):
     page = visit(page_of("missing class")).page
     rows = page.locator("#classes tbody tr")
     before = sorted(rows.all_inner_texts())
-    header(page, "share now").locator("button").click()
+    header(page, "target prior").locator("button").click()
     assert sorted(rows.all_inner_texts()) == before
 
 
@@ -77,7 +77,7 @@ def test_a_missing_class_comes_last_by_its_weight_both_ways(visit):
 @pytest.mark.parametrize("key", ["Enter", "Space"])
 def test_the_keyboard_sorts_too(visit, key):
     page = visit(page_of_classes(weight=NUMBERS)).page
-    header(page, "share now").locator("button").focus()
+    header(page, "target prior").locator("button").focus()
     page.keyboard.press("Tab")
     focused = page.locator(":focus")
     assert focused.inner_text() == "weight"
@@ -87,7 +87,7 @@ def test_the_keyboard_sorts_too(visit, key):
         assert column(page, "weight") == wanted
 
 
-@pytest.mark.parametrize(("kind", "name"), [("plain", "error now"), ("binary", "share now")])
+@pytest.mark.parametrize(("kind", "name"), [("plain", "target error"), ("binary", "target prior")])
 def test_the_page_says_how_it_comes_sorted(visit, kind, name):
     page = visit(page_of(kind)).page
     values = [float(one) for one in column(page, name)]

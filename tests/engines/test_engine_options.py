@@ -126,7 +126,7 @@ def test_a_page_of_a_streamed_result_says_why_it_has_no_diagrams(folders, tmp_pa
         assert ('id="reliability"' in text) == (engine == "arrays")
         assert 'id="classes"' in text
     shown = capsys.readouterr().out
-    assert shown.count("label-free") == 2
+    assert shown.count("without labels") == 2
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_outputs_do_not_destroy_parts_nor_lie_among_them(folders, capsys):
     part = Path(folders[0]) / "part-1.parquet"
     before = part.read_bytes()
     for option in ("--json", "--checkpoint"):
-        assert "is read" in complaint(capsys, "check", *folders, option, part)
+        assert "is an input" in complaint(capsys, "check", *folders, option, part)
     inside = Path(folders[0]) / "run.npz"
     message = complaint(capsys, "check", *folders, "--checkpoint", inside)
     assert "--checkpoint must not be inside the data" in message

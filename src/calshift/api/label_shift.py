@@ -146,7 +146,7 @@ def check_label_shift(
     Notes
     -----
     Not rejecting is no proof: docs/mathematics.md lists what is detected and what is not. Where
-    there are no more cells with enough rows than classes, nothing is tested and ``.p_value`` is None.
+    there are no more cells with enough rows than classes, nothing is tested: ``.p_value`` is None.
     Fractional sample weights count as fractions of rows.
 
     Examples

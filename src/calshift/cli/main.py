@@ -1,9 +1,10 @@
-"""The command line's entry: every mistake ends in one line and an exit status."""
+"""Entry point of the command line: every error ends in one line and an exit status."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import traceback
 
@@ -11,23 +12,24 @@ from calshift._core.text import printable
 from calshift.errors import InvalidInput
 
 EXTRAS = ("click", "jinja2", "matplotlib", "pyarrow")
-IN_PYTHON = {
+OPTIONS = {
+    "n_boot": "draws", "n_jobs": "jobs", "rng": "seed", "max_error": "max-error",
+    **{name: name for name in ("checkpoint", "folds", "gate", "kind", "level", "norm", "rows",
+                               "weights", "window")},
+}  # fmt: skip
+FOR_FILES = {
     "use calshift.softmax": "pass --logits",
     "use numpy.exp": "pass --logits",
-    "n_boot must": "--draws must",
-    "n_jobs must": "--jobs must",
-    "rng must": "--seed must",
-    'ask for interval="bootstrap", which serves everything, or "influence" for': (
-        "ask for --interval bootstrap, which serves everything, or influence for"
-    ),
     "1 / (1 + exp(-z)) makes them probabilities": "pass --logits",
     "pass logits=True": "pass --logits",
+    'ask for interval="bootstrap", which serves everything, or "influence" for': (
+        "use --interval bootstrap, which is always available, or influence for"
+    ),
     "columns=": "--columns",
     "label=": "--label",
     "checkpoint needs data that is scanned (calshift.scan); these rows are in memory": (
         "--checkpoint needs --engine batches"
     ),
-    "checkpoint must": "--checkpoint must",
     "pass arrays, not batches or a Spark table": "use --engine arrays",
 }
 USAGE, FAULT, STOPPED = 2, 4, 130
@@ -38,31 +40,35 @@ def main() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        elif hasattr(getattr(sys, name), "reconfigure"):  # no class name breaks a narrow terminal
+        elif hasattr(getattr(sys, name), "reconfigure"):  # for class names that are not ASCII
             getattr(sys, name).reconfigure(errors="backslashreplace")
     sys.exit(status(sys.argv[1:]))
 
 
 def status(arguments: list[str]) -> int:
-    """Run the command: its exit status, with whatever went wrong said in one line."""
-    debug = "--debug" in arguments
+    """Run a command and return its exit status; an error is printed in one line."""
     try:
         return _run(arguments)
     except ImportError as problem:
-        return _said(debug, _lacking(problem), USAGE if _name(problem) in EXTRAS else FAULT)
+        name = (problem.name or "").split(".")[0]
+        if name not in EXTRAS:
+            return _report_fault(arguments, problem)
+        return _print_error(arguments, f"this needs {name}: pip install 'calshift[cli]'")
     except InvalidInput as problem:
-        return _said(debug, _for_files(str(problem)), USAGE)
+        return _print_error(arguments, _use_option_names(str(problem)))
     except MemoryError:
         what = "not enough memory for these files: use --engine batches, or fewer rows"
-        return _said(debug, what, USAGE)
+        return _print_error(arguments, what)
     except KeyboardInterrupt as stop:
-        return _said(debug, str(stop) or "stopped", STOPPED)
+        return _print_error(arguments, str(stop) or "stopped", STOPPED)
     except OSError as problem:
-        _silence()
+        _discard_output()
+        if problem.errno == errno.EPIPE:
+            return USAGE
         what = f"the output cannot be written ({problem.strerror or problem})"
-        return USAGE if problem.errno == errno.EPIPE else _said(debug, what, USAGE)
+        return _print_error(arguments, what)
     except Exception as problem:
-        return _said(debug, _fault(problem), FAULT)
+        return _report_fault(arguments, problem)
 
 
 def _run(arguments: list[str]) -> int:
@@ -75,7 +81,7 @@ def _run(arguments: list[str]) -> int:
     except click.Abort as stop:
         why = stop.__cause__.args if isinstance(stop.__cause__, KeyboardInterrupt) else ()
         raise KeyboardInterrupt(*why) from None
-    except SystemExit:  # click's own answer to a reader that left; it would be 1, a breach
+    except SystemExit:  # raised by click for a closed pipe, with status 1, which means a breach
         raise BrokenPipeError(errno.EPIPE, "the reader left") from None
     except click.ClickException as problem:
         problem.show()
@@ -84,42 +90,30 @@ def _run(arguments: list[str]) -> int:
     return int(found or 0)
 
 
-def _silence() -> None:
-    """Standard output leads nowhere any more: what is left in it must not complain at exit."""
+def _discard_output() -> None:
+    """Replace a standard output that cannot be written, so that flushing it at exit succeeds."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError, AttributeError):
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
-def _for_files(message: str) -> str:
-    """Hints that speak of Python, in the words of the command line."""
-    for spoken, written in IN_PYTHON.items():
-        message = message.replace(spoken, written)
-    return message
+def _use_option_names(message: str) -> str:
+    """A message of the Python API with the names of command-line options."""
+    for python, option in FOR_FILES.items():
+        message = message.replace(python, option)
+    names = "|".join(OPTIONS)
+    return re.sub(rf"^({names})(?= must )", lambda found: f"--{OPTIONS[found[1]]}", message)
 
 
-def _lacking(problem: ImportError) -> str:
-    name = _name(problem)
-    if name in EXTRAS:
-        return f"this needs {name}: pip install 'calshift[cli]'"
-    return _fault(problem)
+def _report_fault(arguments: list[str], problem: Exception) -> int:
+    what = f"{type(problem).__name__}: {problem}"
+    message = f"internal error ({what}); please report it with the output of --debug"
+    return _print_error(arguments, message, FAULT)
 
 
-def _name(problem: ImportError) -> str:
-    return (problem.name or "").split(".")[0]
-
-
-def _fault(problem: Exception) -> str:
-    what = " ".join(str(problem).split())
-    return (
-        f"a fault in calshift, not in your files ({type(problem).__name__}: {what}); "
-        "please report it with what --debug shows"
-    )
-
-
-def _said(debug: bool, message: str, code: int) -> int:
-    if debug:
+def _print_error(arguments: list[str], message: str, code: int = USAGE) -> int:
+    if "--debug" in arguments:
         traceback.print_exc()
     sys.stderr.write(f"calshift: {printable(' '.join(message.split()))}\n")
     return code

@@ -1,18 +1,17 @@
-"""Options that several commands share, and what becomes of them."""
+"""Options that several commands share, and the arguments made from them."""
 
 from __future__ import annotations
 
 import hashlib
 import shlex
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar
 
 import click
 
 from calshift.binning.events import KINDS
-from calshift.cli.samples import ENGINES, Opened
+from calshift.cli.samples import ENGINES, OpenedSamples
 from calshift.cli.weights_option import read_weights
 from calshift.errors import InvalidInput
 from calshift.inference.options import ESTIMATORS
@@ -21,120 +20,142 @@ from calshift.io.file_set import expand_paths
 from calshift.report.verdict import GATES, Gate
 from calshift.weights import DEFAULT, METHODS
 
-HASHED = 2_000_000_000  # bytes up to which an input's sha256 is worth the time
-BLOCK = 2**20
+MOST_HASHED = 2_000_000_000  # bytes above which the sha256 of an input is left out
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+class Decorator(Protocol):
+    """A decorator that keeps the type of a command."""
+
+    def __call__(self, command: Command, /) -> Command: ...
+
+
+def combine_options(*options: Callable[[Any], Any]) -> Decorator:
     """Several options as one decorator, in the order of the help page."""
 
-    def decorated(command: Command) -> Command:
+    def decorate(command: Command) -> Command:
         for option in reversed(options):
             command = option(command)
         return command
 
-    return decorated
+    return decorate
 
 
-def _choice(name: str, among: tuple[str, ...], about: str | None = None) -> Any:
-    """One of several words, the first by default."""
-    return click.option(
-        name, type=click.Choice(among), default=among[0], show_default=True, help=about
-    )
+def value_option(name: str, default: Any, about: str, **more: Any) -> Decorator:
+    """An option whose default is shown in the help."""
+    return click.option(name, default=default, show_default=True, help=about, **more)
+
+
+def choice_option(name: str, among: tuple[str, ...], about: str) -> Decorator:
+    """An option with a few values, the first by default."""
+    return value_option(name, among[0], about, type=click.Choice(among))
+
+
+def method_option(among: Iterable[str], default: str, about: str) -> Decorator:
+    """The method of a command, listed in the help."""
+    help_text = f"{', '.join(among)}. {about}"
+    return value_option("--method", default, help_text, type=click.Choice([*among]), metavar="NAME")
 
 
 debug_option = click.option(
-    "--debug", is_flag=True, expose_value=False, help="Show where an error came from."
+    "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
 )
 
-column_options = together(
+column_options = combine_options(
     click.option(
         "--columns",
         metavar="NAMES",
-        help="Probabilities: 'a,b,c', a pattern like 'score_*', or one column of lists. "
-        "By default p_*, prob_*, proba_* or the only column of lists.",
+        help="Columns of the probabilities: 'a,b,c', a pattern like 'score_*', or one column of "
+        "lists. By default p_*, prob_*, proba_* or the only column of lists.",
     ),
-    click.option("--logits", is_flag=True, help="The columns hold logits or log-probabilities."),
+    click.option("--logits", is_flag=True, help="The columns are logits or log-probabilities."),
 )
 
-file_options = together(
+recalibrated_option = click.option(
+    "--output", "-o", metavar="FILE", required=True,
+    help="TARGET with recalibrated probabilities, in the same format.",
+)  # fmt: skip
+
+file_options = combine_options(
     click.argument("source", type=click.Path()),
     click.argument("target", type=click.Path()),
-    click.option("--label", metavar="COLUMN", help="Labels of the source; for .npy a second file."),
+    click.option(
+        "--label", metavar="COLUMN", help="Column of the source's labels; for .npy a second file."
+    ),
     column_options,
 )
 
 
-def weights_option(default: str | None, about: str = "") -> Callable[[Command], Command]:
-    """Class weights, by a method or known."""
+def weights_option(default: str | None, about: str = "") -> Decorator:
+    """Class weights, estimated by a method or given."""
     return click.option(
         "--weights",
         default=default,
         show_default=default is not None,
         metavar="METHOD",
-        help=f"How the new mix of classes is found: {', '.join(METHODS)}; or known weights as "
-        f"'0.5,1.5', or a file of `calshift weights --json`.{about}",
+        help=f"How the target class priors are estimated: {', '.join(METHODS)}; or known class "
+        f"weights as '0.5,1.5', or a file of `calshift weights --json`.{about}",
     )
 
 
-seed_option = click.option("--seed", default=0, show_default=True, help="Of all that is drawn.")
-jobs_option = click.option(
-    "--jobs", default=1, show_default=True, help="Processes of the bootstrap, threads of batches."
-)
+seed_option = value_option("--seed", 0, "Seed of random numbers.")
+level_option = value_option("--level", 0.95, "Confidence level of the intervals.")
+jobs_option = value_option("--jobs", 1, "Bootstrap processes, or threads for batches.")
 no_check_option = click.option(
-    "--no-check", is_flag=True, help="Do not test that only the mix changed."
+    "--no-check", is_flag=True, help="Do not test label shift (that only class priors changed)."
 )
 
-estimate_options = together(
+estimate_options = combine_options(
     weights_option(DEFAULT),
-    click.option("--kind", type=click.Choice(KINDS), help="Of error.  [default: classwise]"),
-    click.option("--norm", default=2.0, show_default=True, help="p of the error; 1 is the ECE."),
-    _choice("--estimator", ESTIMATORS),
-    click.option("--bins", default="auto", show_default=True, help="'auto' or how many."),
-    _choice("--binning", ("mass", "width")),
-    _choice(
-        "--interval", ("auto", "influence", "bootstrap"), "'auto': the closed form if there is one."
+    click.option(
+        "--kind", type=click.Choice(KINDS), help="Kind of calibration error.  [default: classwise]"
     ),
-    click.option("--draws", default=500, show_default=True, help="Of the bootstrap."),
+    value_option("--norm", 2.0, "Norm p: 2 is the RMS error, 1 the ECE."),
+    choice_option("--estimator", ESTIMATORS, "Estimator of the calibration error."),
+    value_option("--bins", "auto", "'auto' or the number of bins."),
+    choice_option("--binning", ("mass", "width"), "Bins of equal mass or of equal width."),
+    choice_option(
+        "--interval", ("auto", "influence", "bootstrap"), "'auto': influence if it is available."
+    ),
+    value_option("--draws", 500, "Draws of the bootstrap."),
     jobs_option,
     seed_option,
     no_check_option,
-)  # fmt: skip
+)
 
-engine_options = together(
-    _choice(
+engine_options = combine_options(
+    choice_option(
         "--engine", ENGINES,
         "'batches' reads files in passes, never all rows at once; 'auto' does so above 1 GiB; "
-        "'spark' takes tables, or folders of parquet.",
+        "'spark' reads tables, or folders of parquet.",
     ),
     click.option(
         "--checkpoint",
         metavar="FILE",
-        help="Keep sums of passes here when interrupted; the same command goes on from them.",
+        help="Save the state here when interrupted; the same command continues from it.",
     ),
 )  # fmt: skip
 
-gate_options = together(
-    click.option("--level", default=0.95, show_default=True, help="Of the intervals."),
+gate_options = combine_options(
+    level_option,
     click.option(
-        "--max-error", type=float, metavar="X", help="Largest error allowed, as a probability."
+        "--max-error", type=float, metavar="X", help="Limit: the largest error allowed (0 to 1)."
     ),
-    _choice("--gate", GATES, "The end of the interval that must not lie above it."),
+    choice_option("--gate", GATES, "The end of the interval that must not exceed the limit."),
 )
 
 
 def column_spec(options: dict[str, Any], time: str | None = None) -> ColumnSpec:
-    """What the file options say about columns."""
+    """The columns that the file options describe."""
     return ColumnSpec(options["columns"], options["label"], time, options["logits"])
 
 
 def gate_option(options: dict[str, Any]) -> Gate:
-    """The threshold."""
+    """The limit of the gate options."""
     return Gate(options["max_error"], options["gate"], options["level"])
 
 
-def estimate_arguments(options: dict[str, Any], samples: Opened) -> dict[str, Any]:
+def estimate_arguments(options: dict[str, Any], samples: OpenedSamples) -> dict[str, Any]:
     """Keyword arguments of `target_calibration_error` and `monitor`."""
     kind = options["kind"] or ("binary" if samples.one_column else "classwise")
     return {
@@ -163,38 +184,40 @@ def _bins(asked: str) -> str | int:
 
 
 def _interval(options: dict[str, Any], kind: str, in_passes: bool) -> str | None:
-    """The closed form where there is one; the bootstrap needs all rows at once."""
+    """ "influence" where it is available; the bootstrap needs all rows at once."""
     if options["interval"] != "auto":
         return str(options["interval"])
-    closed = options["norm"] in (1, 2) and options["estimator"] != "paper" and kind != "canonical"
-    if closed:
+    if options["norm"] in (1, 2) and options["estimator"] != "paper" and kind != "canonical":
         return "influence"
     return None if in_passes else "bootstrap"
 
 
-def inputs(source: str, target: str) -> dict[str, Any]:
-    """Which files were read, so that they can be recognised."""
-    return {"source": _input(source), "target": _input(target)}
+def provenance(source: str, target: str) -> dict[str, Any]:
+    """The input files and the command line, for the report."""
+    return {
+        "inputs": {"source": _describe_input(source), "target": _describe_input(target)},
+        "command": command_line(),
+    }
 
 
-def _input(name: str) -> dict[str, Any]:
-    """Bytes of all files together, and the digest of one file after the other."""
+def drawn(options: dict[str, Any]) -> dict[str, Any]:
+    """The settings of random numbers, for the report."""
+    return {"seed": options["seed"], "draws": options["draws"]}
+
+
+def _describe_input(name: str) -> dict[str, Any]:
+    """Total size and joint digest of all files of an input."""
     paths = [path for path in expand_paths(name) if path.exists()]  # a cluster's table is no file
     size, digest = sum(path.stat().st_size for path in paths), None
-    if paths and size <= HASHED:
+    if paths and size <= MOST_HASHED:
         found = hashlib.sha256()
         for path in paths:
-            _add(found, path)
+            with open(path, "rb") as file:
+                hashlib.file_digest(file, lambda: found)  # adds to what came before
         digest = found.hexdigest()
     return {"path": name, "bytes": size, "sha256": digest}
 
 
-def _add(found: Any, path: Path) -> None:
-    with open(path, "rb") as file:
-        while block := file.read(BLOCK):
-            found.update(block)
-
-
 def command_line() -> str:
-    """What was typed."""
+    """The command as it was typed."""
     return shlex.join(["calshift", *sys.argv[1:]])

@@ -1,9 +1,10 @@
-"""Where the answers of the command line go: the terminal, and files."""
+"""Outputs of the commands: files, standard output and standard error."""
 
 from __future__ import annotations
 
 import os
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,98 +13,105 @@ from typing import Any
 
 import click
 
-from calshift.cli.options import together
+from calshift._core.atomic_write import check_writable, write_atomically, write_content
+from calshift._core.text import printable
+from calshift.cli.options import combine_options
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.io.file_set import expand_paths
 from calshift.io.formats.base import PACKINGS
 from calshift.report import (
-    as_json,
-    check_writable,
-    markdown,
-    page,
-    prometheus,
-    text,
-    wrap_verdict,
-    write_atomically,
-    write_content,
+    render_html,
+    render_json,
+    render_markdown,
+    render_prometheus,
+    render_text,
 )
 
-FACES: dict[str, Callable[[dict[str, Any]], str]] = {
-    "report": page, "json": as_json, "markdown": markdown, "prometheus": prometheus,
+WIDTH = 98
+FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "report": render_html, "json": render_json, "markdown": render_markdown,
+    "prometheus": render_prometheus,
 }  # fmt: skip
 COLOURS = {"fine": "green", "breached": "red", "untrusted": "yellow"}
 
-output_options = together(
-    click.option("--report", metavar="FILE", help="Write the report page (HTML)."),
-    click.option("--json", metavar="FILE", help="Write everything as JSON; - is the terminal."),
-    click.option("--markdown", metavar="FILE", help="Write a block for a model card."),
-    click.option("--prometheus", metavar="FILE", help="Write metrics for a textfile collector."),
+json_option = click.option(
+    "--json", metavar="FILE", help="Write the results as JSON; - is standard output."
+)
+output_options = combine_options(
+    click.option("--report", metavar="FILE", help="Write a report page (HTML)."),
+    json_option,
+    click.option("--markdown", metavar="FILE", help="Write a Markdown block for a model card."),
+    click.option(
+        "--prometheus", metavar="FILE", help="Write metrics for Prometheus' textfile collector."
+    ),
     click.option("--quiet", "-q", is_flag=True, help="Print the verdict only."),
 )
 
 
 def check_outputs(
-    options: dict[str, Any], faces: tuple[str, ...] = tuple(FACES), read: tuple[str, ...] = ()
+    options: dict[str, Any], names: tuple[str, ...] = tuple(FORMATS), read: tuple[str, ...] = ()
 ) -> None:
-    """What can never be written, or would destroy what is read, is said before the work."""
-    asked = [options[name] for name in faces if options[name] is not None]
+    """Refuse, before the computation, outputs that cannot be written or would replace an input."""
+    asked = [options[name] for name in names if options[name] is not None]
     if asked.count("-") > 1:
-        msg = "only one output can be -, the terminal"
+        msg = "only one output can be - (standard output)"
         raise InvalidInput(msg)
     paths = [path for path in asked if path != "-"]
     places = [os.path.realpath(path) for path in paths]
     if len(set(places)) < len(places):
-        msg = f"two outputs name one file: {', '.join(paths)}"
+        msg = f"two outputs have the same path: {', '.join(paths)}"
         raise InvalidInput(msg)
-    taken = {os.path.realpath(file) for name in read for file in _files(name)}
+    inputs = {os.path.realpath(file) for name in read for file in _input_files(name)}
     for path, place in zip(paths, places, strict=True):
-        if place in taken:
-            msg = f"{path} is read: it cannot be written too; name another output"
+        if place in inputs:
+            msg = f"{path} is an input; choose another output path"
             raise InvalidInput(msg)
-    for path in paths:
         check_writable(path)
 
 
-def _files(name: str) -> list[Any]:
-    """The files that are read under a name, as far as there are any."""
+def _input_files(name: str) -> list[Any]:
+    """The files of an input, or its name if there are none."""
     try:
         return list(expand_paths(name))
     except InvalidInput:
         return [name]
 
 
-def check_same_ending(output: str, read: str) -> None:
-    """A file that is written again has the format of the one that was read."""
+def check_same_extension(output: str, read: str) -> None:
+    """Refuse an output in another format than its input."""
     endings = [Path(path).name.lower().partition(".")[2].split(".")[-2:] for path in (output, read)]
     last = [parts if f".{parts[-1]}" in PACKINGS else parts[-1:] for parts in endings]
     if output != "-" and last[0] != last[1]:
-        msg = f"{output} must end in .{'.'.join(last[1])}: it is {read} again, mended"
+        extension = ".".join(["", *last[1]])
+        msg = (
+            f"{output} must have the extension of {read} ({extension}), because it is written in "
+            "the same format"
+        )
         raise InvalidInput(msg)
 
 
-def deliver(report: dict[str, Any], options: dict[str, Any]) -> None:
-    """Files first, then the terminal: verdict, then the table."""
-    ready = {name: FACES[name](report) for name in FACES if options[name] is not None}
+def write_outputs(report: dict[str, Any], options: dict[str, Any]) -> None:
+    """Write the files, then print the verdict and the tables."""
+    ready = {name: FORMATS[name](report) for name in FORMATS if options[name] is not None}
     for name, content in ready.items():
-        put(options[name], content)
-    aside = "-" in (options[name] for name in FACES)
+        write_text(options[name], content)
+    to_stderr = "-" in (options[name] for name in FORMATS)
     judged = report["threshold"] is not None or not report["trusted"]
-    colour = COLOURS[report["status"]] if judged else None
-    say(click.style(wrap_verdict(report), fg=colour, bold=True), aside)
+    print_verdict(report["verdict"], report["status"] if judged else None, to_stderr)
     if not options["quiet"]:
-        say("\n" + text(report), aside)
+        echo("\n" + render_text(report), to_stderr)
 
 
-def put(path: str, content: str) -> None:
-    """To a file, or to standard output where the path is -."""
+def write_text(path: str | None, content: str) -> None:
+    """Write a file, or standard output where the path is -; nothing without a path."""
     if path == "-":
-        say(content, False, end=False)
-    else:
+        echo(content, newline=False)
+    elif path is not None:
         write_atomically(path, content)
 
 
-def put_bytes(path: str, content: bytes) -> None:
-    """The same for a file that is not text."""
+def write_bytes(path: str, content: bytes) -> None:
+    """Write a binary file, or standard output where the path is -."""
     if path != "-":
         write_content(path, content)
         return
@@ -112,16 +120,27 @@ def put_bytes(path: str, content: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def say(message: str, aside: bool = False, end: bool = True) -> None:
-    """Print, in colour on a terminal only; aside means standard error."""
-    stream = sys.stderr if aside else sys.stdout
-    plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
-    click.echo(message, file=stream, nl=end, color=False if plain else None)
+def print_verdict(verdict: str, status: str | None, to_stderr: bool) -> None:
+    """Print the verdict in bold, wrapped, in the colour of its status."""
+    colour = None if status is None else COLOURS[status]
+    echo(click.style(wrap(verdict), fg=colour, bold=True), to_stderr)
+
+
+def wrap(text: str) -> str:
+    """Printable lines that fit the terminal."""
+    return textwrap.fill(printable(text), WIDTH)
+
+
+def echo(message: str, to_stderr: bool = False, newline: bool = True) -> None:
+    """Print, in colour on a terminal only."""
+    stream = sys.stderr if to_stderr else sys.stdout
+    colourless = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    click.echo(message, file=stream, nl=newline, color=False if colourless else None)
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
-    """Python's warnings repeat what the report says."""
+def ignore_warnings() -> Iterator[None]:
+    """Leave out Python warnings that the report repeats."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnreliableWeights)
         yield

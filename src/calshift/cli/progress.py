@@ -1,4 +1,4 @@
-"""Progress on a terminal."""
+"""Progress bars on a terminal."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 import click
 
-UNKNOWN = 10**15  # rows of a pass before they were counted once
+UNKNOWN = 10**15  # length of a bar before the rows were counted
 
 Progress = Callable[[int, int], Any]
 
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
-    """A bar on a terminal, from the first time that there is something to tell."""
+    """A callback that shows a bar on a terminal from its first call."""
     with ExitStack() as stack:
         bars: list[Any] = []
 
-        def told(done: int, total: int) -> None:
+        def update(done: int, total: int) -> None:
             if not sys.stderr.isatty():
                 return
             if not bars:
@@ -28,18 +28,18 @@ def progress_bar(label: str) -> Iterator[Progress]:
                 bars.append(stack.enter_context(bar))
             bars[0].update(done - bars[0].pos)
 
-        yield told
+        yield update
 
 
 @contextmanager
 def pass_bar() -> Iterator[Progress]:
-    """A bar on a terminal that says which pass it is: rows that begin anew are of the next."""
+    """A callback that shows a bar with the number of the pass on a terminal."""
     with ExitStack() as stack:
-        yield _Passes(stack)
+        yield _PassBar(stack)
 
 
-class _Passes:
-    """One bar, which every pass fills again."""
+class _PassBar:
+    """One bar that every pass fills again; a pass begins when the number of rows falls."""
 
     def __init__(self, stack: ExitStack) -> None:
         self.stack = stack
@@ -59,7 +59,7 @@ class _Passes:
         self.bar.update(done - self.bar.pos)
 
     def _begin(self, total: int) -> None:
-        """The bar is empty again; before rows were counted once there is no end to show."""
+        """Empty the bar; in the first pass, before the rows are counted, it has no end."""
         self.count += 1
         self.bar.pos, self.bar.length, self.bar.finished = 0, total or UNKNOWN, False
         self.bar.show_percent = self.bar.show_eta = bool(total)

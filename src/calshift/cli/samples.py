@@ -1,7 +1,4 @@
-"""Source and target of a command: in memory, read in passes, or on a cluster.
-
-Paths to Predictions in memory, classes of two samples matched by name.
-"""
+"""Source and target of a command: in memory, read in passes, or on a cluster."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ import numpy as np
 from calshift._core.predictions import Predictions, concatenate_rows
 from calshift._core.validate import validate_integer
 from calshift.engines import Arrays, Batches
+from calshift.engines.base import Engine
 from calshift.engines.open import check_pair
 from calshift.engines.run import CheckpointFile
 from calshift.errors import InvalidInput
@@ -26,83 +24,105 @@ from calshift.io.formats.base import check_file
 from calshift.io.prediction_file import PredictionFile, errors_name_file
 
 ENGINES = ("auto", "arrays", "batches", "spark")
-LARGE = 2**30  # bytes of files beyond which they are read in passes
+LARGE = 2**30  # bytes of files above which they are read in passes
 
 
 @dataclass(frozen=True)
-class Opened:
-    """Both samples as the library takes them, and what options have to know of them."""
+class OpenedSamples:
+    """Both samples as engines, and the properties that the options depend on."""
 
-    source: Any
-    target: Any
+    source: Engine
+    target: Engine
     classes: tuple[Any, ...] | None
     n_classes: int
     one_column: bool
     in_passes: bool = False
 
+
+@dataclass(frozen=True)
+class LoadedPair:
+    """Both samples in memory, the target's times if requested, and the target's files.
+
+    The engines keep their summaries, which are computed here once for the checks and the API.
+    """
+
+    engines: tuple[Arrays, Arrays]
+    time: np.ndarray | None
+    files: FileSet
+
     @property
-    def target_size(self) -> float:
-        """The size of the target sample."""
-        return float(self.target.summary.size if self.in_passes else self.target.size)
+    def source(self) -> Predictions:
+        """The labelled source."""
+        return self.engines[0].in_memory
 
-    @staticmethod
-    def in_memory(pair: Pair) -> Opened:
-        """Rows that were read."""
-        rows = pair.source
-        return Opened(rows, pair.target, rows.classes, rows.n_classes, rows.p.ndim == 1)
+    @property
+    def target(self) -> Predictions:
+        """The target, with its classes in the order of the source."""
+        return self.engines[1].in_memory
+
+    @property
+    def file(self) -> PredictionFile:
+        """The target's only file, to write it with other probabilities."""
+        (file,) = self.files.files
+        return file
+
+    def opened(self) -> OpenedSamples:
+        """The pair as engines."""
+        rows = self.source
+        return OpenedSamples(*self.engines, rows.classes, rows.n_classes, rows.p.ndim == 1)
 
 
-def open_samples(source: str, target: str, asked: ColumnSpec, options: dict[str, Any]) -> Opened:
-    """As --engine says, or as the files' size and --checkpoint do."""
+def open_samples(
+    source: str, target: str, asked: ColumnSpec, options: dict[str, Any]
+) -> OpenedSamples:
+    """Both samples by --engine; "auto" depends on the size of the files and on --checkpoint."""
     engine = options["engine"]
     if engine == "auto":
         large = options["checkpoint"] is not None or total_bytes([source, target]) > LARGE
         engine = "batches" if large else "arrays"
     if engine == "spark":
-        return _on_spark(source, target, asked)
-    if engine == "batches":
-        return _in_passes(source, target, asked, options["jobs"])
-    return Opened.in_memory(read_pair(source, target, asked))
+        return _open_on_spark(source, target, asked)
+    if engine == "arrays":
+        return read_pair(source, target, asked).opened()
+    before, after = _open_readers(source, target, asked)
+    jobs = validate_integer(options["jobs"], "--jobs", 1)
+    engines = Batches(before, jobs=jobs), Batches(after, jobs=jobs)
+    return OpenedSamples(*engines, before.classes, before.n_classes, not before.shape, True)
 
 
-def open_windows(source: str, target: str, asked: ColumnSpec) -> tuple[Opened, np.ndarray | None]:
-    """Source, target and its times; of a large target a window is held at a time."""
+def open_windows(
+    source: str, target: str, asked: ColumnSpec
+) -> tuple[OpenedSamples, np.ndarray | None]:
+    """Both samples and the target's times; of a large target one window is read at a time."""
     if total_bytes([target]) <= LARGE:
         pair = read_pair(source, target, asked)
-        return Opened.in_memory(pair), pair.time
-    before, after = _readers(source, target, asked)
-    times = [file.times() for file in after.parts.files] if asked.time is not None else None
-    rows = concatenate_rows(list(before.batches(0)))  # every window asks for all of them
-    opened = Opened(rows, Batches(after), before.classes, before.n_classes, not before.shape)
-    return opened, None if times is None else np.concatenate(times)
+        return pair.opened(), pair.time
+    before, after = _open_readers(source, target, asked)
+    engines = Arrays(_read_all(before)), Batches(after)  # every window needs the whole source
+    opened = OpenedSamples(*engines, before.classes, before.n_classes, not before.shape)
+    return opened, _read_times(after.parts)
 
 
-def _readers(source: str, target: str, asked: ColumnSpec) -> tuple[FileReader, FileReader]:
+def _open_readers(source: Any, target: Any, asked: ColumnSpec) -> tuple[FileReader, FileReader]:
+    """Readers of both samples, the target's classes matched by name to the source's order."""
     labelled = replace(asked, labelled=True, time=None)
     before = FileReader(open_file_set(source, "source", labelled))
     after = FileReader(open_file_set(target, "target", replace(asked, labelled=False)))
     return match_readers(before, after)
 
 
-def _in_passes(source: str, target: str, asked: ColumnSpec, jobs: int) -> Opened:
-    before, after = _readers(source, target, asked)
-    jobs = validate_integer(jobs, "--jobs", 1)
-    one, two = Batches(before, jobs=jobs), Batches(after, jobs=jobs)
-    return Opened(one, two, before.classes, before.n_classes, not before.shape, True)
-
-
-def _on_spark(source: str, target: str, asked: ColumnSpec) -> Opened:
-    from calshift.engines.spark.tables import open_spark  # late: only who asks for it needs Spark
+def _open_on_spark(source: str, target: str, asked: ColumnSpec) -> OpenedSamples:
+    from calshift.engines.spark.tables import open_spark  # late: Spark is optional
 
     before = open_spark(source, replace(asked, time=None, labelled=True))
     after = open_spark(target, replace(asked, time=None, labelled=False), before.classes)
-    summary = before.summary
-    return Opened(before, after, summary.classes, summary.n_classes, summary.one_column, True)
+    found = before.summary
+    return OpenedSamples(before, after, found.classes, found.n_classes, found.one_column, True)
 
 
 @contextmanager
 def keep_checkpoint_until_written(path: str | None) -> Iterator[Any]:
-    """The checkpoint of a command, which goes when all is written; Ctrl-C says how to go on."""
+    """The checkpoint of a command, deleted when all outputs are written."""
     if path is None:
         yield None
         return
@@ -110,65 +130,45 @@ def keep_checkpoint_until_written(path: str | None) -> Iterator[Any]:
     try:
         yield checkpoint
     except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(_how_to_go_on(path, stop)) from stop
+        raise KeyboardInterrupt(_resume_message(path, stop)) from stop
     except InvalidInput as problem:
         if not checkpoint.failure:
             raise
-        msg = f"{problem}; nor are the sums kept: {checkpoint.failure}"
+        msg = f"{problem}; the checkpoint could not be written either: {checkpoint.failure}"
         raise InvalidInput(msg) from problem
     checkpoint.close()
 
 
-def _how_to_go_on(path: str, stop: KeyboardInterrupt) -> str:
+def _resume_message(path: str, stop: KeyboardInterrupt) -> str:
     if notes := getattr(stop, "__notes__", None):
         return f"stopped; {notes[0]}"
     if Path(path).exists():
         return f"stopped; the same command goes on from {path}"
-    return "stopped; nothing was summed up yet"
+    return "stopped before the first sums were complete; no checkpoint was written"
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Source and target as Predictions of the same classes, and the target's times if asked.
-
-    ``files`` are the target's.
-    """
-
-    source: Predictions
-    target: Predictions
-    time: np.ndarray | None
-    files: FileSet
-
-    @property
-    def file(self) -> PredictionFile:
-        """The target's only file, to write it again with other probabilities."""
-        (file,) = self.files.files
-        return file
-
-
-def read_pair(source: str | Path, target: str | Path, asked: ColumnSpec | None = None) -> Pair:
-    """Both samples, the target's classes put into the source's order by their names."""
-    asked = asked or ColumnSpec()
-    before = open_file_set(source, "source", replace(asked, labelled=True, time=None))
-    after = open_file_set(target, "target", replace(asked, labelled=False))
-    readers = match_readers(FileReader(before), FileReader(after))
-    one, two = map(_gathered, readers)
-    if one.n_classes != two.n_classes:
+def read_pair(
+    source: str | Path, target: str | Path, asked: ColumnSpec | None = None
+) -> LoadedPair:
+    """Both samples in memory, the target's classes matched by name to the source's order."""
+    readers = _open_readers(source, target, asked or ColumnSpec())
+    before, after = engines = Arrays(_read_all(readers[0])), Arrays(_read_all(readers[1]))
+    counts = before.summary.n_classes, after.summary.n_classes
+    if counts[0] != counts[1]:
         msg = (
             f"{source} and {target} must have the same classes; "
-            f"the first has {one.n_classes}, the second {two.n_classes}"
+            f"the first has {counts[0]}, the second {counts[1]}"
         )
         raise InvalidInput(msg)
     with errors_name_file(source):
-        check_pair(Arrays(one).summary, Arrays(two).summary)
-    files = readers[1].parts
-    return Pair(one, Predictions.from_validated(two.p, None, one.classes), _times(files), files)
+        check_pair(before.summary, after.summary)
+    return LoadedPair(engines, _read_times(readers[1].parts), readers[1].parts)
 
 
 def read_target(
     path: str | Path, asked: ColumnSpec, classes: tuple[str, ...] | None
 ) -> tuple[Predictions, PredictionFile]:
-    """A file without labels alone, its classes put into this order by their names."""
+    """An unlabelled file in memory, with its classes matched by name to this order."""
     check_file(Path(path))
     reader = FileReader(open_file_set(path, "target", asked))
     names, K = reader.classes, reader.n_classes
@@ -179,18 +179,15 @@ def read_target(
         msg = f"{path} must have the classes {quote(classes)}; it has {quote(names)}"
         raise InvalidInput(msg)
     reader = FileReader(reader.parts, classes)
-    return _gathered(reader), reader.parts.files[0]
+    return _read_all(reader), reader.parts.files[0]
 
 
-def _gathered(reader: FileReader) -> Predictions:
-    """All batches of all files as one."""
-    batches = list(reader.batches(0))
-    y = [batch.y for batch in batches if batch.y is not None]
-    p = np.concatenate([batch.p for batch in batches])
-    return Predictions.from_validated(p, np.concatenate(y) if y else None, reader.classes)
+def _read_all(reader: FileReader) -> Predictions:
+    """The rows of all files."""
+    return concatenate_rows(list(reader.batches(0)))
 
 
-def _times(parts: FileSet) -> np.ndarray | None:
+def _read_times(parts: FileSet) -> np.ndarray | None:
     if parts.columns.time is None:
         return None
     return np.concatenate([file.times() for file in parts.files])

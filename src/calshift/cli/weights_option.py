@@ -1,4 +1,4 @@
-"""Class weights as the command line takes them: a method, numbers, or a file."""
+"""The --weights option: a method, numbers, or a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calshift.weights import METHODS
 
 
 def read_weights(asked: str, classes: tuple[Any, ...] | None, K: int) -> Any:
-    """A method's name as it is; else one weight a class, by name where both sides have names."""
+    """The name of a method, or one weight a class, matched by name where both have names."""
     if asked in METHODS:
         return asked
     if asked.endswith(".json"):
@@ -23,12 +23,12 @@ def read_weights(asked: str, classes: tuple[Any, ...] | None, K: int) -> Any:
         values = np.array([float(part) for part in asked.split(",")])
     except ValueError:
         msg = (
-            f"--weights must be one of {', '.join(METHODS)}, numbers with commas, or a file of "
-            f"`calshift weights --json`; got {asked!r}"
+            f"--weights must be one of {', '.join(METHODS)}, numbers separated by commas, or a "
+            f"file of `calshift weights --json`; got {asked!r}"
         )
         raise InvalidInput(msg) from None
     if len(values) != K:
-        msg = f"--weights must be {K} numbers, one a class in the source's order; got {len(values)}"
+        msg = f"--weights must be {K} numbers, in the order of the classes; got {len(values)}"
         raise InvalidInput(msg)
     return values
 
@@ -36,20 +36,20 @@ def read_weights(asked: str, classes: tuple[Any, ...] | None, K: int) -> Any:
 def _from_file(path: Path, classes: tuple[Any, ...] | None, K: int) -> ClassWeights:
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
-        found = {record["class"]: record["weight"] for record in written["classes"]}
-        shares = {record["class"]: record for record in written["classes"]}
+        weights = {record["class"]: record["weight"] for record in written["classes"]}
+        records = {record["class"]: record for record in written["classes"]}
         method, n = str(written["weights"]["method"]), float(written["weights"]["n_source"])
     except (OSError, ValueError, KeyError, TypeError) as problem:
-        msg = f"{path} is no file of weights: make one with `calshift weights --json`"
+        msg = f"{path} is not a file of class weights: write one with `calshift weights --json`"
         raise InvalidInput(msg) from problem
     names = [str(name) for name in (range(K) if classes is None else classes)]
-    missing = [name for name in names if found.get(name) is None]
-    if missing or len(found) != K:
-        what = f"has no weight for {missing[0]!r}" if missing else f"has {len(found)} classes"
-        msg = f"{path} must hold one weight for each of the {K} classes; it {what}"
+    missing = [name for name in names if weights.get(name) is None]
+    if missing or len(weights) != K:
+        what = f"has no weight for {missing[0]!r}" if missing else f"has {len(weights)} classes"
+        msg = f"{path} must have one weight for each of the {K} classes; it {what}"
         raise InvalidInput(msg)
-    values, before, now = (
-        np.array([float(shares[name][key]) for name in names])
+    values, prior_source, prior_target = (
+        np.array([float(records[name][key]) for name in names])
         for key in ("weight", "prior_source", "prior_target")
     )
-    return ClassWeights(values, before, now, n, method)
+    return ClassWeights(values, prior_source, prior_target, n, method)

@@ -1,99 +1,148 @@
-"""The report as one HTML page that needs nothing else, and as a fragment for notebooks."""
+"""The report as one self-contained HTML page, and as a fragment for notebooks."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from calshift._core.atomic_write import write_atomically
 from calshift._core.text import percent
+from calshift.errors import InvalidInput
+from calshift.report.summary import summarize
+from calshift.report.svg import reliability_diagram
+from calshift.report.verdict import Gate
+from calshift.results import CalibrationErrorResult
 
 MOST_CLASSES = 800  # in the page's table; JSON has all. Keeps it below 500 KB
-MOST_MOVED = 25  # classes drawn with their shares
+MOST_PRIORS = 25  # classes whose priors are drawn
 MOST_RESIDUALS = 100
 
 
-def page(report: dict[str, Any], diagrams: list[dict[str, Any]]) -> str:
-    """A self-contained page: no request leaves it, and its policy forbids any."""
-    return str(_template("page.html").render(_shown(report, diagrams)))
+def write_report(
+    result: CalibrationErrorResult,
+    path: str | Path,
+    *,
+    level: float = 0.95,
+    max_error: float | None = None,
+    gate: str = "lower",
+) -> None:
+    """Write the report on a label-free calibration error as one self-contained HTML file.
+
+    Parameters
+    ----------
+    result : CalibrationErrorResult
+        of `target_calibration_error`
+    path : str or Path
+        where to write; an existing file is replaced atomically
+    level : float, default 0.95
+        confidence level of the intervals
+    max_error : float, optional
+        the largest calibration error allowed, in units of probability (of ``result.root``)
+    gate : {"lower", "upper"}, default "lower"
+        the end of the interval that must not be above ``max_error``
+
+    Raises
+    ------
+    InvalidInput
+        if the result has no target, an option is out of range, or the file cannot be written
+
+    Examples
+    --------
+    >>> import calshift, tempfile, pathlib
+    >>> simulation = calshift.simulate.BetaSimulation()
+    >>> p_target, _ = simulation.target(500, rng=2)
+    >>> result = calshift.target_calibration_error(*simulation.source(500, rng=1), p_target)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     place = pathlib.Path(folder) / "report.html"
+    ...     calshift.write_report(result, place)
+    ...     place.read_text(encoding="utf-8")[:15]
+    '<!doctype html>'
+    """
+    if not isinstance(result, CalibrationErrorResult) or result.n_target is None:
+        msg = (
+            f"result must come from target_calibration_error, without target labels; got {result!r}"
+        )
+        raise InvalidInput(msg)
+    write_atomically(path, render_html(summarize(result, Gate(max_error, gate, level))))
 
 
-def fragment(report: dict[str, Any], plain: str) -> str:
-    """The gist of the report for a notebook; ``plain`` is shown where jinja2 is absent."""
+def render_html(report: dict[str, Any]) -> str:
+    """A page that loads nothing from elsewhere; its content security policy forbids it."""
+    diagrams = [reliability_diagram(curves) for curves in report["curves"]]
+    script = _read("page.js")
+    more = {"diagrams": diagrams, "style": _read("page.css"), "script": script}
+    context = {**_context(report), **more, "policy": _policy(script)}
+    return str(_template("page.html").render(context))
+
+
+def fragment(result: CalibrationErrorResult) -> str:
+    """The summary of a result for a notebook; plain text where jinja2 is not installed."""
+    from html import escape  # late: importing calshift must be fast
+
     try:
-        template = _template("fragment.html")
+        if result.n_target is not None:
+            context = _context(summarize(result, curves=False))
+            return str(_template("fragment.html").render(context))
     except ImportError:
-        return preformatted(plain)
-    return str(template.render(_shown(report, [])))
+        pass
+    return f"<pre>{escape(str(result))}</pre>"
 
 
-def preformatted(text: str) -> str:
-    """Text as a notebook shows it."""
-    from html import escape
-
-    return f"<pre>{escape(text)}</pre>"
-
-
-def _shown(report: dict[str, Any], diagrams: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the templates know: the report, in the order and amount in which it is shown."""
+def _context(report: dict[str, Any]) -> dict[str, Any]:
+    """Variables of the templates: the report, and classes in the order they are shown."""
     with_errors = bool(report["classes"]) and "root" in report["classes"][0]
-    classes = _largest(report["classes"], "root" if with_errors else "prior_target", MOST_CLASSES)
+    by = "root" if with_errors else "prior_target"
+    classes = sorted(report["classes"], key=lambda one: -(-1.0 if one[by] is None else one[by]))
+    shown = classes[:MOST_CLASSES]
     known = [one for one in report["classes"] if one["prior_target"] is not None]
-    moved = sorted(known, key=lambda one: -abs(_moved(one)))[:MOST_MOVED]
-    script = _text("page.js")
+    changed = sorted(known, key=lambda one: -abs(_prior_change(one)))[:MOST_PRIORS]
     return {
         "report": report,
-        "diagrams": diagrams,
-        "classes": classes,
-        "hidden": len(report["classes"]) - len(classes),
+        "classes": shown,
+        "hidden": len(classes) - len(shown),
         "with_errors": with_errors,
-        "with_intervals": with_errors and any(one["root_interval"] for one in classes),
-        "with_shares": any(one["prior_target_interval"] for one in classes),
-        "doubts": any(one["doubt"] for one in classes),
+        "with_intervals": with_errors and any(one["root_interval"] for one in shown),
+        "with_prior_intervals": any(one["prior_target_interval"] for one in shown),
+        "with_notes": any(one["doubt"] for one in shown),
         "given": report["weights"] is not None and report["weights"]["method"] == "given",
-        "known_shares": len(known),
+        "known_priors": len(known),
         "power": "squared error" if report["settings"]["norm"] == 2 else "p-th power",
-        "moved": sorted(moved, key=_moved),
-        "most": max([_reach(one) for one in moved], default=1.0) or 1.0,
-        "out_of_line": _out_of_line(report["assumption"]),
+        "changed": sorted(changed, key=_prior_change),
+        "most": max([_largest_prior(one) for one in changed], default=1.0) or 1.0,
+        "residuals": _largest_residuals(report["assumption"]),
         "level": percent(report["level"]),
-        "style": _text("page.css"),
-        "script": script,
-        "policy": _policy(script),
     }
 
 
-def _shortened(name: str, most: int = 60) -> str:
-    """A name of bearable length, so that the page stays small whatever classes are called."""
-    return name if len(name) <= most else name[: most - 3] + "..."
-
-
-def _share(value: float) -> str:
-    """One decimal, or two significant digits where that would be nothing."""
-    return f"{value:.1%}" if value >= 0.01 or value == 0 else f"{100 * value:.2g}%"
-
-
-def _largest(classes: list[dict[str, Any]], by: str, most: int) -> list[dict[str, Any]]:
-    return sorted(classes, key=lambda one: -(one[by] if one[by] is not None else -1.0))[:most]
-
-
-def _moved(one: dict[str, Any]) -> float:
+def _prior_change(one: dict[str, Any]) -> float:
     return float(one["prior_target"] - one["prior_source"])
 
 
-def _reach(one: dict[str, Any]) -> float:
-    """The largest share that is drawn for a class."""
+def _largest_prior(one: dict[str, Any]) -> float:
+    """The largest prior that is drawn for a class, intervals included."""
     ends = [one["prior_source_interval"], one["prior_target_interval"]]
     known = [pair[1] for pair in ends if pair is not None]
     return float(max(one["prior_source"], one["prior_target"], *known))
 
 
-def _out_of_line(check: dict[str, Any] | None) -> list[dict[str, Any]]:
+def _largest_residuals(check: dict[str, Any] | None) -> list[dict[str, Any]]:
     if check is None:
         return []
     return sorted(check["by_class"], key=lambda one: -abs(one["residual"] or 0.0))[:MOST_RESIDUALS]
 
 
+def _shorten(name: str, most: int = 60) -> str:
+    """A name cut to a length, so that the page stays small whatever classes are called."""
+    return name if len(name) <= most else name[: most - 3] + "..."
+
+
+def _format_share(value: float) -> str:
+    """One decimal, or two significant digits below 1%."""
+    return f"{value:.1%}" if value >= 0.01 or value == 0 else f"{100 * value:.2g}%"
+
+
 def _policy(script: str) -> str:
-    """What the page may do: its own style, its one script, nothing from elsewhere."""
+    """The content security policy: inline style, one script by its hash, nothing else."""
     import base64
     import hashlib
 
@@ -104,7 +153,7 @@ def _policy(script: str) -> str:
     )
 
 
-def _text(name: str) -> str:
+def _read(name: str) -> str:
     from importlib.resources import files
 
     return (files("calshift.report") / "templates" / name).read_text(encoding="utf-8")
@@ -117,13 +166,13 @@ def _template(name: str) -> Any:
         msg = "a report page needs jinja2: pip install 'calshift[report]'"
         raise ImportError(msg, name="jinja2") from None
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_text),
+        autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_read),
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.filters.update(
         error=lambda value: f"{value:.4f}",
-        share=_share,
-        shortened=_shortened,
+        share=_format_share,
+        shorten=_shorten,
         number=lambda value: f"{value:.4g}",
         rows=lambda value: f"{value:,.10g}",
     )

@@ -1,4 +1,4 @@
-"""The report as a block for a model card."""
+"""The report as a Markdown block for a model card."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ CLASSES_SHOWN = 20
 SPECIAL = re.compile(r"([\\`*_\[\]|~$]|^[#+-])")  # the rest is harmless within a line
 
 
-def markdown(report: dict[str, Any]) -> str:
-    """The verdict, both errors, the mix of classes before and now, what to know."""
+def render_markdown(report: dict[str, Any]) -> str:
+    """The verdict, errors of source and target, class priors, the test and warnings."""
     level = percent(report["level"])
     settings = report["settings"]
     asked = f"{settings['kind']}, L{settings['norm']:g}, {settings['estimator']}"
     lines = [
-        "## Calibration under label shift", "", escaped(report["verdict"]), "",
+        "## Calibration under label shift", "", _escape(report["verdict"]), "",
         f"| sample | calibration error ({asked}) | {level} interval | rows |", "|---|---|---|---|",
         *(_error(name, report[name]) for name in ("source", "target") if report[name] is not None),
         "", *_classes(report, level),
     ]  # fmt: skip
-    check = report["assumption"]
-    if check is not None:
-        lines += ["", escaped(check["verdict"])]
-    lines += ["", *(f"- **Warning:** {escaped(note)}" for note in report["warnings"])]
+    if report["assumption"] is not None:
+        lines += ["", _escape(report["assumption"]["verdict"])]
+    lines += ["", *(f"- **Warning:** {_escape(note)}" for note in report["warnings"])]
     made = f"calshift {report['versions'].get('calshift', '')}, {report['created']}"
-    return "\n".join([*lines, "", f"*{escaped(made)}*"]).replace("\n\n\n", "\n\n") + "\n"
+    return "\n".join([*lines, "", f"*{_escape(made)}*"]).replace("\n\n\n", "\n\n") + "\n"
 
 
 def _error(name: str, one: dict[str, Any]) -> str:
@@ -42,23 +41,22 @@ def _classes(report: dict[str, Any], level: str) -> list[str]:
     if not classes:
         return []
     with_error = "root" in classes[0]
-    head = f"| class | share before | share now | {level} interval |"
+    head = f"| class | source prior | target prior | {level} interval |"
     rule = "|---|---|---|---|"
     lines = [head + (" error |" if with_error else ""), rule + ("---|" if with_error else "")]
     for one in classes[:CLASSES_SHOWN]:
         ends = one["prior_target_interval"]
         shown = "" if ends is None else f"{ends[0]:.1%} to {ends[1]:.1%}"
-        line = f"| {escaped(one['class'])} | {one['prior_source']:.1%} "
-        now = "unknown" if one["prior_target"] is None else f"{one['prior_target']:.1%}"
-        line += f"| {now} | {shown} |"
+        prior = "unknown" if one["prior_target"] is None else f"{one['prior_target']:.1%}"
+        line = f"| {_escape(one['class'])} | {one['prior_source']:.1%} | {prior} | {shown} |"
         if with_error:
-            line += " unseen |" if one["root"] is None else f" {one['root']:.4f} |"
+            line += " unknown |" if one["root"] is None else f" {one['root']:.4f} |"
         lines.append(line)
     hidden = len(classes) - CLASSES_SHOWN
     return [*lines, "", f"and {hidden} more classes"] if hidden > 0 else lines
 
 
-def escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Text that Markdown shows as it is; names of classes are the user's."""
     text = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return SPECIAL.sub(r"\\\1", text)

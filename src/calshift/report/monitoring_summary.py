@@ -1,28 +1,35 @@
-"""A monitored series as one plain dict; its keys are promised by schemas/monitoring.json."""
+"""A monitored series as a plain dict; its keys are promised by schemas/monitoring.json."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from calshift.report.verdict import EXIT_CODES, Gate
+from calshift.report.summary import provenance
+from calshift.report.verdict import EXIT_CODES, Gate, error_name
 from calshift.results import MonitoringResult
 
 
 def monitoring_dict(
-    found: MonitoringResult, gate: Gate, alert: str, about: dict[str, Any]
+    found: MonitoringResult,
+    gate: Gate,
+    alert: str = "any",
+    *,
+    inputs: dict[str, Any] | None = None,
+    command: str | None = None,
+    drawn: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """One record a window, what each of them comes to, and the worst of those that count.
+    """One record a window with its status, and the worst status of the windows that count.
 
-    ``about`` tells where it comes from: the schema's version, time, settings, inputs, command and
-    versions.
+    ``alert``: whether "any" or the "last" window decides. inputs, command and ``drawn`` (seed and
+    draws of a bootstrap) record how to reproduce it.
     """
     statuses = [gate.status(result) for result in found.results]
     counted = statuses[-1:] if alert == "last" else statuses
-    if alert == "last" and newest_skipped(found):
-        counted = ["untrusted"]  # the newest window has no answer, and an older one is none
+    if alert == "last" and _newest_is_skipped(found):
+        counted = ["untrusted"]  # an older window does not stand for the newest
     worst = max(counted, key=lambda status: EXIT_CODES[status])
-    plain = found.to_dict(gate.level)
-    for record, status in zip(plain["windows"], statuses, strict=True):
+    windows = found.to_dict(gate.level)
+    for record, status in zip(windows["windows"], statuses, strict=True):
         record["status"] = status
     return {
         "schema": "calshift-monitoring",
@@ -32,12 +39,12 @@ def monitoring_dict(
         "verdict": _verdict(found, statuses, gate),
         "max_error": gate.max_error,
         "gate": gate.side,
-        **plain,
-        **about,
+        **windows,
+        **provenance(found.results[-1], drawn, inputs, command),
     }
 
 
-def newest_skipped(found: MonitoringResult) -> bool:
+def _newest_is_skipped(found: MonitoringResult) -> bool:
     """Whether the last window has too few rows."""
     starts = [one.window.start for one in found.skipped]
     return bool(starts) and bool(max(starts) > found.windows[-1].start)
@@ -48,14 +55,14 @@ def _verdict(found: MonitoringResult, statuses: list[str], gate: Gate) -> str:
     parts = [f"{count} window{'s' if count > 1 else ''}"]
     if gate.max_error is not None:
         words = "above" if gate.side == "lower" else "not shown to be within"
-        parts.append(f"{statuses.count('breached')} {words} the {gate.max_error:g} allowed")
+        parts.append(f"{statuses.count('breached')} {words} {gate.max_error:g}")
     if "untrusted" in statuses:
-        parts.append(f"{statuses.count('untrusted')} not to be trusted")
+        parts.append(f"{statuses.count('untrusted')} not reliable")
     if found.skipped:
         parts.append(f"{len(found.skipped)} more with too few rows")
     ends = ""
     if last.has_interval:
         ends = " ({:.4f} to {:.4f})".format(*last.confidence_interval(gate.level, root=True))
-    newest = "the last with an answer" if newest_skipped(found) else "the last"
-    where = f"{newest}, {found.windows[-1].name}, has an error of {last.root:.4f}{ends}"
-    return f"{', '.join(parts)}; {where}."
+    newest = "the last with an estimate" if _newest_is_skipped(found) else "the last"
+    where = f"{newest}, {found.windows[-1].name}, has an {error_name(last)} of {last.root:.4f}"
+    return f"{', '.join(parts)}; {where}{ends}."

@@ -1,4 +1,4 @@
-"""The report as metrics, in the text format that Prometheus' node exporter collects from files."""
+"""The report as metrics in the text format of Prometheus' textfile collector."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from calshift._core.text import printable
 
-Sample = tuple[dict[str, str], float]
+Sample = tuple[dict[str, str], float | None]
 
 
-def prometheus(report: dict[str, Any]) -> str:
-    """One gauge a number; classes are labels."""
+def render_prometheus(report: dict[str, Any]) -> str:
+    """One gauge for each number; classes are labels."""
     lines: list[str] = []
     for name, about, samples in _metrics(report):
         known = [(labels, value) for labels, value in samples if value is not None]
@@ -23,50 +23,51 @@ def prometheus(report: dict[str, Any]) -> str:
 
 
 def _metrics(report: dict[str, Any]) -> Iterator[tuple[str, str, list[Sample]]]:
+    """Name, help text and samples of each metric; those without a value are left out."""
     both = [(name, report[name]) for name in ("source", "target") if report[name] is not None]
-    yield "error", "Calibration error (root, units of probability).", [
+    classes, level = report["classes"], f"{report['level']:g}"
+    yield "error", "Calibration error (p-th root), in units of probability.", [
         ({"sample": name}, one["root"]) for name, one in both
     ]  # fmt: skip
-    for end, word in ((0, "lower"), (1, "upper")):
-        yield f"error_{word}", f"The {word} end of its interval.", [
-            ({"sample": name, "level": f"{report['level']:g}"}, one["root_interval"][end])
+    for end, word in enumerate(("lower", "upper")):
+        yield f"error_{word}", f"The {word} end of the interval of the calibration error.", [
+            ({"sample": name, "level": level}, (one["root_interval"] or (None, None))[end])
             for name, one in both
-            if one["root_interval"] is not None
         ]  # fmt: skip
-    yield "rows", "Rows.", [({"sample": name}, float(one["rows"])) for name, one in both]
-    yield "trusted", "1 if the answer can be trusted.", [({}, float(report["trusted"]))]
-    yield "exit_code", "0 fine, 1 threshold breached, 3 not to be trusted.", [
-        ({}, float(report["exit_code"]))
-    ]  # fmt: skip
-    if report["threshold"] is not None:
-        yield "max_error", "The largest error allowed.", [({}, report["threshold"]["max_error"])]
-    check, weights = report["assumption"], report["weights"]
-    if check is not None:
-        yield "label_shift_p_value", "Of the test that only the mix of classes changed.", [
-            ({}, check["p_value"])
-        ]  # fmt: skip
-    if weights is not None:
-        yield "effective_sample_size", "Source rows that the weights leave.", [({}, weights["ess"])]
-    yield "class_share", "Share of a class.", [
+    yield "rows", "Number of rows.", [({"sample": name}, float(one["rows"])) for name, one in both]
+    for name, about, value in _totals(report):
+        yield name, about, [({}, value)]
+    yield "class_share", "Class prior (prevalence); on the target as estimated.", [
         ({"sample": name, "class": one["class"]}, one[f"prior_{name}"])
-        for one in report["classes"]
+        for one in classes
         for name in ("source", "target")
     ]  # fmt: skip
-    yield "class_error", "Calibration error of a class on the target (root).", [
-        ({"class": one["class"]}, one.get("root")) for one in report["classes"]
+    yield "class_error", "Calibration error of a class on the target (p-th root).", [
+        ({"class": one["class"]}, one.get("root")) for one in classes
     ]  # fmt: skip
-    yield "timestamp_seconds", "When this was computed.", [
-        ({}, datetime.fromisoformat(report["created"]).timestamp())
-    ]  # fmt: skip
+
+
+def _totals(report: dict[str, Any]) -> list[tuple[str, str, float | None]]:
+    """Metrics that are one number each."""
+    created = datetime.fromisoformat(report["created"]).timestamp()
+    limit, check, weights = (report[name] or {} for name in ("threshold", "assumption", "weights"))
+    return [
+        ("trusted", "1 if the estimate is reliable, else 0.", float(report["trusted"])),
+        ("exit_code", "0 fine, 1 limit exceeded, 3 not reliable.", float(report["exit_code"])),
+        ("max_error", "The largest calibration error allowed.", limit.get("max_error")),
+        ("label_shift_p_value", "p-value of the test of label shift.", check.get("p_value")),
+        ("effective_sample_size", "Effective size of the weighted source.", weights.get("ess")),
+        ("timestamp_seconds", "Time of the computation (Unix time).", created),
+    ]
 
 
 def _labels(labels: dict[str, str]) -> str:
     if not labels:
         return ""
-    shown = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    shown = ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items())
     return "{" + shown + "}"
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     lines = [printable(line) for line in value.split("\n")]  # no control characters in metrics
     return r"\n".join(line.replace("\\", r"\\").replace('"', r"\"") for line in lines)

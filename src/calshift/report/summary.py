@@ -1,4 +1,4 @@
-"""A result as one plain dict: what JSON holds, and what every other face of the report is made of.
+"""A result as one plain dict: the content of the JSON output and of every other format.
 
 The keys are promised by schemas/report.json, whose version is SCHEMA_VERSION.
 """
@@ -15,12 +15,12 @@ from calshift._core.convert import plain
 from calshift._core.validate import validate_level
 from calshift.report.reliability_data import reliability_dicts
 from calshift.report.verdict import EXIT_CODES, Gate, advice, change, gist, verdict
-from calshift.results import CalibrationErrorResult, ClassWeights
+from calshift.results import CalibrationErrorResult, ClassWeights, wilson_interval
 
 SCHEMA_VERSION = 1
 
 
-def summary(
+def summarize(
     result: CalibrationErrorResult,
     gate: Gate | None = None,
     *,
@@ -29,16 +29,14 @@ def summary(
     drawn: dict[str, Any] | None = None,
     curves: bool = True,
 ) -> dict[str, Any]:
-    """Everything that is known about a label-free error, in plain values; NaN is None.
+    """A label-free error with its weights, test and verdict in plain values; NaN is None.
 
-    inputs, command and ``drawn`` (seed and draws of a bootstrap) tell how to get it again.
+    inputs, command and ``drawn`` (seed and draws of a bootstrap) record how to reproduce it.
     """
     gate = gate or Gate()
     status = gate.status(result)
     return {
         "schema": "calshift-report",
-        "schema_version": SCHEMA_VERSION,
-        "created": now(),
         "status": status,
         "exit_code": EXIT_CODES[status],
         "gist": gist(result, gate),
@@ -52,39 +50,70 @@ def summary(
         "source": None if result.source is None else error_dict(result.source, gate.level),
         "change": _change(result, gate.level),
         "classes": _classes(result, gate.level),
-        "weights": _weights(result.class_weights),
+        "weights": None if result.class_weights is None else _weights(result.class_weights),
         "assumption": _assumption(result),
         "curves": reliability_dicts(result, gate.level) if curves else [],
-        "settings": {**settings_dict(result), **(drawn or {})},
-        "inputs": inputs,
-        "command": command,
-        "versions": versions(),
+        **provenance(result, drawn, inputs, command),
     }
 
 
-def now() -> str:
-    """The time, in UTC."""
+def weights_dict(weights: ClassWeights, level: float, trusted: bool) -> dict[str, Any]:
+    """Class weights alone; its keys are promised by schemas/weights.json."""
+    columns = _priors(weights, validate_level(level))
+    return {
+        "schema": "calshift-weights",
+        "schema_version": SCHEMA_VERSION,
+        "created": _now(),
+        "trusted": trusted,
+        "level": level,
+        "weights": _weights(weights),
+        "classes": _records(weights, weights.classes, columns),
+        "versions": _versions(),
+    }
+
+
+def render_json(report: dict[str, Any]) -> str:
+    """A dict without NaN as JSON text."""
+    import json  # late: importing calshift must be fast
+
+    return json.dumps(report, allow_nan=False, indent=2) + "\n"
+
+
+def provenance(
+    result: CalibrationErrorResult,
+    drawn: dict[str, Any] | None,
+    inputs: dict[str, Any] | None,
+    command: str | None,
+) -> dict[str, Any]:
+    """Settings, inputs, command, versions and time of a summary."""
+    settings = {"kind": result.kind, "norm": result.norm, "estimator": result.estimator}
+    settings |= {**dict(result.settings), "merged_bins": result.merged_bins, **(drawn or {})}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "created": _now(),
+        "settings": settings,
+        "inputs": inputs,
+        "command": command,
+        "versions": _versions(),
+    }
+
+
+def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def error_dict(result: CalibrationErrorResult, level: float) -> dict[str, Any]:
     """One error with its interval."""
     rows = result.n_source if result.n_target is None else result.n_target
-    found = {"rows": rows, "estimate": plain(result.estimate), "root": plain(result.root)}
-    if not result.has_interval:
-        return {**found, "standard_error": None, "interval": None, "root_interval": None}
+    known = result.has_interval
     return {
-        **found,
-        "standard_error": plain(result.standard_error),
-        "interval": list(result.confidence_interval(level)),
-        "root_interval": list(result.confidence_interval(level, root=True)),
+        "rows": rows,
+        "estimate": plain(result.estimate),
+        "root": plain(result.root),
+        "standard_error": plain(result.standard_error) if known else None,
+        "interval": list(result.confidence_interval(level)) if known else None,
+        "root_interval": list(result.confidence_interval(level, root=True)) if known else None,
     }
-
-
-def settings_dict(result: CalibrationErrorResult) -> dict[str, Any]:
-    """What was asked, to ask the same again."""
-    asked = {"kind": result.kind, "norm": result.norm, "estimator": result.estimator}
-    return {**asked, **dict(result.settings), "merged_bins": result.merged_bins}
 
 
 def _threshold(result: CalibrationErrorResult, gate: Gate) -> dict[str, Any] | None:
@@ -102,16 +131,13 @@ def _change(result: CalibrationErrorResult, level: float) -> dict[str, Any] | No
 
 
 def _classes(result: CalibrationErrorResult, level: float) -> list[dict[str, Any]]:
-    """One record a class: its share before and now, its weight, its error before and now."""
-    weights = result.class_weights
-    if weights is None:
+    """One record a class: priors, weight, errors on source and target."""
+    if result.class_weights is None:
         return []
-    columns = {
-        **_shares(weights, level),
-        **_errors(result, level, ""),
-        **(_errors(result.source, level, "source_") if result.source is not None else {}),
-    }
-    return _records(weights, result.classes, columns)
+    columns = _priors(result.class_weights, level) | _errors(result, level, "")
+    if result.source is not None:
+        columns |= _errors(result.source, level, "source_")
+    return _records(result.class_weights, result.classes, columns)
 
 
 def _records(
@@ -128,45 +154,22 @@ def _records(
     ]
 
 
-def weights_dict(weights: ClassWeights, level: float, trusted: bool) -> dict[str, Any]:
-    """Class weights on their own, in the same words."""
-    columns = _shares(weights, validate_level(level))
-    return {
-        "schema": "calshift-weights",
-        "schema_version": SCHEMA_VERSION,
-        "created": now(),
-        "trusted": trusted,
-        "level": level,
-        "weights": _weights(weights),
-        "classes": _records(weights, weights.classes, columns),
-        "versions": versions(),
-    }
-
-
-def _shares(weights: ClassWeights, level: float) -> dict[str, list[Any]]:
+def _priors(weights: ClassWeights, level: float) -> dict[str, list[Any]]:
     unknown, unseen = [None] * len(weights), np.isnan(weights.values)
+    ends = wilson_interval(weights.prior_source, weights.n_source, level)
     found: dict[str, list[Any]] = {
         "prior_source": plain(weights.prior_source),
-        "prior_source_interval": _wilson(weights.prior_source, weights.n_source, level),
+        "prior_source_interval": _pairs(*ends),
         "prior_target": plain(np.where(unseen, np.nan, weights.prior_target)),
         "prior_target_interval": unknown,
         "weight": plain(weights.values),
         "weight_error": unknown if weights.values_error is None else plain(weights.values_error),
     }
     if weights.standard_error is not None:
-        ends = np.where(unseen, np.nan, weights.confidence_interval(level))
-        found["prior_target_interval"] = _pairs(*ends)
+        found["prior_target_interval"] = _pairs(
+            *np.where(unseen, np.nan, weights.confidence_interval(level))
+        )
     return found
-
-
-def _wilson(share: np.ndarray, n: float, level: float) -> list[Any]:
-    """Intervals of shares that were counted among n rows."""
-    from scipy.special import ndtri
-
-    z2 = float(ndtri((1 + level) / 2)) ** 2
-    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-    reach = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n**2))) / (1 + z2 / n)
-    return _pairs(np.clip(middle - reach, 0, 1), np.clip(middle + reach, 0, 1))
 
 
 def _errors(result: CalibrationErrorResult, level: float, prefix: str) -> dict[str, list[Any]]:
@@ -189,9 +192,7 @@ def _pairs(low: np.ndarray, high: np.ndarray) -> list[Any]:
     ]
 
 
-def _weights(weights: ClassWeights | None) -> dict[str, Any] | None:
-    if weights is None:
-        return None
+def _weights(weights: ClassWeights) -> dict[str, Any]:
     return {
         "method": weights.method,
         "ess": plain(weights.ess),
@@ -209,12 +210,12 @@ def _assumption(result: CalibrationErrorResult) -> dict[str, Any] | None:
     if result.assumption is None:
         return None
     found = result.assumption.to_dict()
-    shown = ("statistic", "df", "p_value", "draws", "level", "rejected", "verdict", "by_class")
-    return {name: found[name] for name in (*shown, "warnings")}
+    left_out = ("n_source", "n_target", "residuals", "classes")
+    return {name: value for name, value in found.items() if name not in left_out}
 
 
-def versions() -> dict[str, str]:
-    """Of Python and of all that computes."""
+def _versions() -> dict[str, str]:
+    """Of Python and of the packages that compute."""
     import platform  # late, as the next: importing calshift must be fast
     from importlib.metadata import PackageNotFoundError, version
 

@@ -1,7 +1,7 @@
-"""Drawings of the page, as numbers that the template puts into SVG.
+"""Coordinates of the page's reliability diagrams, which the template puts into SVG.
 
-Drawn from the report's dict, so that a page can be made from JSON alone; colours are the page's,
-so that they follow its light and dark. For figures of one's own there is `plotting`.
+They come from the report's dict, so that a page can be made from JSON alone; colours are those of
+the page and follow its light and dark themes. `calshift.plotting` draws with matplotlib instead.
 """
 
 from __future__ import annotations
@@ -9,24 +9,22 @@ from __future__ import annotations
 from typing import Any
 
 SIDE = 100.0  # of the unit square, in units of the drawing
-RADIUS = (1.0, 2.6)  # of a marker, by the share of rows it stands for
+RADIUS = (1.0, 2.6)  # of a marker, by its share of the rows
 
 
-def diagram(curves: dict[str, Any]) -> dict[str, Any]:
-    """A reliability diagram: bands, lines and markers of source and target."""
-    return {
-        "of": curves["of"],
-        "parts": [{"name": name, **_part(curves[name])} for name in ("source", "target")],
-    }
+def reliability_diagram(curves: dict[str, Any]) -> dict[str, Any]:
+    """Bands, lines and markers of source and target."""
+    parts = [{"name": name, **_part(curves[name])} for name in ("source", "target")]
+    return {"of": curves["of"], "parts": parts}
 
 
 def _part(curve: dict[str, Any]) -> dict[str, Any]:
-    score, low, high = curve["score"], curve["low"], curve["high"]
-    there = list(zip(score, high, strict=True)) + list(zip(score, low, strict=True))[::-1]
+    score, frequency, low, high = (curve[k] for k in ("score", "frequency", "low", "high"))
+    outline = [*zip(score, high, strict=True), *reversed([*zip(score, low, strict=True)])]
     most = max(curve["mass"])
     return {
-        "band": _path(there),
-        "line": _path(list(zip(score, curve["frequency"], strict=True))),
+        "band": _path(outline),
+        "line": _path([*zip(score, frequency, strict=True)]),
         "markers": [
             {
                 "x": _x(f),
@@ -34,11 +32,10 @@ def _part(curve: dict[str, Any]) -> dict[str, Any]:
                 "r": round(RADIUS[0] + (RADIUS[1] - RADIUS[0]) * (mass / most) ** 0.5, 2),
                 "low": _y(a),
                 "high": _y(b),
-                "about": f"says {f:.3f}, is {q:.3f} ({a:.3f} to {b:.3f}), {mass:.1%} of rows",
+                "about": f"predicted {f:.3f}, frequency {q:.3f} ({a:.3f} to {b:.3f}), "
+                f"{mass:.1%} of rows",
             }
-            for f, q, a, b, mass in zip(
-                score, curve["frequency"], low, high, curve["mass"], strict=True
-            )
+            for f, q, a, b, mass in zip(score, frequency, low, high, curve["mass"], strict=True)
         ],
     }
 

@@ -1,4 +1,4 @@
-"""What calshift answers with: frozen values that print well."""
+"""Result objects: frozen values with intervals, tables and dicts."""
 
 from calshift.results.algorithm1_variance import AlgorithmVariance
 from calshift.results.calibration_error import CalibrationErrorResult
@@ -10,6 +10,7 @@ from calshift.results.intervals import (
     RowInfluence,
     SamplingDistribution,
     SquaredErrorDistribution,
+    wilson_interval,
 )
 from calshift.results.label_shift_check import LabelShiftCheck
 from calshift.results.monitoring import MonitoringResult, Skipped, Window
@@ -32,4 +33,5 @@ __all__ = [
     "Skipped",
     "SquaredErrorDistribution",
     "Window",
+    "wilson_interval",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 CLASSES_SHOWN = 10
 LEVEL = 0.95
+ROOT_NAMES = {1.0: "ECE", 2.0: "RMS error"}
 
 
 def error_table(result: CalibrationErrorResult) -> str:
-    """What was asked, the error with its interval beside the source's, classes, warnings."""
+    """Settings, errors of target and source with intervals, errors by class, warnings."""
     how = "with labels" if result.n_target is None else "label-free, on the target"
     head = f"Calibration error, {result.kind}, L{result.norm:g}, {result.estimator} ({how})"
     notes = [line for note in _notes(result) for line in textwrap.wrap(note, 98)]
@@ -28,33 +29,33 @@ def error_table(result: CalibrationErrorResult) -> str:
 
 
 def _notes(result: CalibrationErrorResult) -> Iterator[str]:
-    """What to know beside the warnings."""
+    """Notes besides the warnings."""
     check = result.assumption
     if check is not None and check.p_value is not None and not check.rejected:
-        sign = "no sign of other changes than the mix of classes"
-        yield f"{sign} (p = {check.p_value:.2g}), which is no proof"
+        yield f"label shift is not rejected (p = {check.p_value:.2g}), which is no proof of it"
     if result.has_interval and result.estimator == "paper":
-        yield f"the interval is one of {result.interval_of}"
+        yield f"the interval is for {result.interval_of}"
     if result.merged_bins:
-        yield f"{result.merged_bins} bins or knots had too few rows and were joined"
+        yield f"{result.merged_bins} bins or knots had too few rows and were merged"
+
+
+def _head(result: CalibrationErrorResult, first: str, has_interval: bool, last: str) -> str:
+    power = "CE" if result.norm == 1 else f"CE^{result.norm:g}"
+    root = ROOT_NAMES.get(result.norm, "CE")
+    interval = f"{LEVEL:.0%} interval" if has_interval else ""
+    return f"{first:>10} {power:>12} {root:>9} {interval:>17} {last:>10}".rstrip()
 
 
 def _totals(result: CalibrationErrorResult) -> list[str]:
-    power = "CE" if result.norm == 1 else f"CE^{result.norm:g}"
-    interval = "" if not result.has_interval else f"{LEVEL:.0%} of root"
-    lines = [f"{'':>10} {power:>12} {'root':>9} {interval:>17} {'rows':>10}"]
+    lines = [_head(result, "", result.has_interval, "rows")]
     samples = [("all" if result.n_target is None else "target", result)]
     if result.source is not None:
         samples.append(("source", result.source))
     for name, one in samples:
         rows = one.n_source if one.n_target is None else one.n_target
-        error = f"{_fixed(one.estimate, 6):>12} {_fixed(one.root, 4):>9} {_interval(one):>17}"
-        lines.append(f"{name:>10} {error} {rows:>10g}")
+        ends = one.confidence_interval(LEVEL, root=True) if one.has_interval else None
+        lines.append(_row(name, one.estimate, one.root, ends, f"{rows:g}"))
     return lines
-
-
-def _interval(result: CalibrationErrorResult) -> str:
-    return "" if not result.has_interval else _ends(*result.confidence_interval(LEVEL, root=True))
 
 
 def _classes(result: CalibrationErrorResult) -> list[str]:
@@ -62,12 +63,9 @@ def _classes(result: CalibrationErrorResult) -> list[str]:
     if result.per_class is None:
         return []
     worst = np.argsort(-np.nan_to_num(result.per_class, nan=-np.inf), kind="stable")
-    weight = "" if result.class_weights is None else "weight"
-    interval = "" if not result.has_class_intervals else f"{LEVEL:.0%} each"
-    lines = [f"{'class':>10} {'error':>12} {'root':>9} {interval:>17} {weight:>10}".rstrip()]
-    ends = None
-    if result.has_class_intervals:
-        ends = np.stack(result.class_intervals(LEVEL, root=True))
+    weight, has_intervals = result.class_weights is not None, result.has_class_intervals
+    lines = [_head(result, "class", has_intervals, "weight" if weight else "")]
+    ends = np.stack(result.class_intervals(LEVEL, root=True)) if has_intervals else None
     for c in worst[:CLASSES_SHOWN]:
         lines.append(_class_row(result, int(c), None if ends is None else ends[:, c]))
     hidden = len(worst) - CLASSES_SHOWN
@@ -81,16 +79,15 @@ def _class_row(result: CalibrationErrorResult, c: int, ends: np.ndarray | None) 
     if np.isnan(value):
         return f"{name:>10} {'unseen':>12}"
     weight = "" if result.class_weights is None else f"{result.class_weights.values[c]:.4g}"
-    root = max(value, 0.0) ** (1 / result.norm)
-    interval = "" if ends is None else _ends(*ends)
-    error = f"{_fixed(value, 6):>12} {_fixed(root, 4):>9} {interval:>17}"
-    return f"{name:>10} {error} {weight:>10}".rstrip()
+    return _row(name, value, max(value, 0.0) ** (1 / result.norm), ends, weight)
 
 
-def _ends(low: float, high: float) -> str:
-    return f"{_fixed(low, 4)} to {_fixed(high, 4)}"
+def _row(name: str, power: float, root: float, ends: Any, last: str) -> str:
+    interval = "" if ends is None else f"{_fixed(ends[0], 4)} to {_fixed(ends[1], 4)}"
+    error = f"{_fixed(power, 6):>12} {_fixed(root, 4):>9} {interval:>17}"
+    return f"{name:>10} {error} {last:>10}".rstrip()
 
 
 def _fixed(value: float, digits: int) -> str:
-    """A fixed number of digits, unless the number is absurdly large."""
+    """A fixed number of decimals, or three significant digits of a very large number."""
     return f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""The variance of the paper's estimate, by its Algorithm 1."""
+"""Result of `variance_algorithm1`: the variance of the paper's estimate."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ CLASSES_SHOWN = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AlgorithmVariance(Frozen):
-    """Variance of ``estimator="paper"`` as the paper has it, and corrected under shift.
+    """Variance of ``estimator="paper"`` by the paper's Algorithm 1, and corrected under shift.
 
-    ``float()`` of it is the paper's variance.
+    ``float()`` gives the paper's variance.
 
     Attributes
     ----------
     variance : of CE_p^p, by Algorithm 1; of a mean over classes as if these were independent
-    corrected : the same with the spread of class counts that Algorithm 1 leaves out; None with
-        labels, where nothing is to be corrected
+    corrected : the same with the variance of class counts that Algorithm 1 leaves out; None with
+        labels, where no correction is needed
     per_class, corrected_per_class : (K,) of each class's error under "classwise" (NaN: unseen in
         the source), or None
-    class_weights : the weights, held fixed by both, or None with labels
-    stratified : whether the corrected one takes the source's class counts as fixed
-    sampled : whether they were drawn, as printed in the paper, or computed
-    warnings : what to know before using them, worst first
-    merged_bins : bins joined to a neighbour for lack of rows
-    kind, norm, n_source, n_target, classes : what was asked, of how much data
+    class_weights : the weights, taken as fixed by both, or None with labels
+    stratified : whether the corrected variance takes the source's class counts as fixed
+    sampled : whether the variances were sampled, as printed in the paper, or computed
+    warnings : limitations, worst first
+    merged_bins : bins merged with a neighbour because they had too few rows
+    kind, norm, n_source, n_target, classes : settings and data
     """
 
     variance: float
@@ -65,8 +65,8 @@ class AlgorithmVariance(Frozen):
 
     @property
     def largest(self) -> float:
-        """The paper's variance if all classes erred together, ``(mean_c sd_c)^2``: no dependence
-        between the classes' errors makes that of their mean larger.
+        """The paper's variance under perfect correlation of the classes, ``(mean_c sd_c)^2``: the
+        largest possible variance of their mean.
         """
         if self.per_class is None:
             return self.variance
@@ -76,24 +76,17 @@ class AlgorithmVariance(Frozen):
         return self.variance
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, lists and texts; None in the place of NaN."""
+        """Plain numbers, lists and texts; NaN is None."""
+        copied = (
+            "variance", "standard_error", "largest", "corrected", "corrected_standard_error",
+            "kind", "norm", "n_source", "n_target", "stratified", "sampled", "merged_bins",
+        )  # fmt: skip
         return {
-            "variance": self.variance,
-            "standard_error": self.standard_error,
-            "largest": self.largest,
-            "corrected": self.corrected,
-            "corrected_standard_error": self.corrected_standard_error,
-            "kind": self.kind,
-            "norm": self.norm,
-            "n_source": self.n_source,
-            "n_target": self.n_target,
+            **{name: getattr(self, name) for name in copied},
             "per_class": plain(self.per_class),
             "corrected_per_class": plain(self.corrected_per_class),
             "classes": None if self.classes is None else [str(name) for name in self.classes],
             "class_weights": None if self.class_weights is None else self.class_weights.to_dict(),
-            "stratified": self.stratified,
-            "sampled": self.sampled,
-            "merged_bins": self.merged_bins,
             "warnings": list(self.warnings),
         }
 
@@ -107,11 +100,11 @@ class AlgorithmVariance(Frozen):
         head = f"Variance of the paper's estimate, {self.kind}, L{self.norm:g} ({how})"
         notes = note_lines(self.warnings)
         if self.merged_bins:
-            notes.append(f"{self.merged_bins} bins had too few rows and were joined")
+            notes.append(f"{self.merged_bins} bins had too few rows and were merged")
         return "\n".join([head, *self._totals(), *self._class_table(), *notes])
 
     def _totals(self) -> list[str]:
-        lines = [f"{'':>12} {'variance':>11} {'+-':>9}", _line("Algorithm 1", self.variance)]
+        lines = [f"{'':>12} {'variance':>11} {'s.e.':>9}", _line("Algorithm 1", self.variance)]
         return lines if self.corrected is None else [*lines, _line("corrected", self.corrected)]
 
     def _class_table(self) -> list[str]:

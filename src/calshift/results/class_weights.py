@@ -1,4 +1,4 @@
-"""Class weights w_y = p_t(y) / p_s(y), with the priors they come from and how sure they are."""
+"""Class weights w_y = p_t(y) / p_s(y), with class priors, standard errors and diagnostics."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ class ClassWeights(Frozen):
 
     Attributes
     ----------
-    values : (K,) the weights; NaN for a class the source never showed
-    prior_source, prior_target : (K,) class shares before and after
+    values : (K,) the weights; NaN for a class without source rows
+    prior_source, prior_target : (K,) class priors (prevalence) of source and target
     n_source : size of the source sample
-    method : where the weights come from
-    warnings : what to know before using them, worst first
-    covariance : (K, K) of ``prior_target``, from the sampling of both sides; None if not estimated
+    method : how the weights were estimated
+    warnings : limitations, worst first
+    covariance : (K, K) of ``prior_target``, by sampling of both samples; None if not estimated
     values_error : (K,) standard errors of the weights, or None
-    converged, iterations : of the search for them
+    converged, iterations : of the optimisation
     condition_number, smallest_singular_value : of the matrix that was inverted, or None
-    reasons : (K,) why a class is not trusted, "" if it is
-    influence : how each row moved the weights, for the variance of what is made of them, or None
+    reasons : (K,) why a weight is not reliable, "" if it is
+    influence : influence of each row on the weights, for the variance of estimates that use them,
+        or None
     classes : names of the classes, or None
-    predicted : (K,) mean prediction of the target, by which it is recognised and which tells what
-        falls to classes that the source lacks; None for a vector that was given, if it has them all
+    predicted : (K,) mean prediction of the target, which identifies it and gives the mass of
+        classes without source rows; None for a given vector without such classes
     """
 
     values: np.ndarray
@@ -60,7 +61,7 @@ class ClassWeights(Frozen):
 
     @property
     def unseen_share(self) -> float:
-        """What predictions give to classes that the source never showed; 0 if not known."""
+        """Mean predicted probability of classes without source rows; 0 if not known."""
         unseen = np.isnan(self.values)
         if not unseen.any():
             return 0.0
@@ -69,12 +70,12 @@ class ClassWeights(Frozen):
 
     @property
     def standard_error(self) -> np.ndarray | None:
-        """(K,) of ``prior_target``; None for weights that were not estimated."""
+        """(K,) of ``prior_target``; None for weights that were given."""
         return None if self.covariance is None else np.sqrt(np.diag(self.covariance))
 
     @property
     def untrusted(self) -> dict[int, str]:
-        """Classes whose weight should not be relied on, and why."""
+        """Classes whose weight is not reliable, and the reason."""
         return {c: reason for c, reason in enumerate(self.reasons) if reason}
 
     @property
@@ -86,12 +87,12 @@ class ClassWeights(Frozen):
         return self.n_source * float(self.prior_source @ w) ** 2 / square if square > 0 else 0.0
 
     def confidence_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper ends for each class's share of the target, within [0, 1]."""
+        """Lower and upper ends for each class prior of the target, within [0, 1]."""
         from scipy.special import ndtri
 
         validate_level(level)
         if self.standard_error is None:
-            msg = f"there is no interval: weights of method {self.method!r} have no standard errors"
+            msg = f"no interval: weights of method {self.method!r} have no standard errors"
             raise InvalidInput(msg)
         reach = ndtri((1 + level) / 2) * self.standard_error
         ends = self.prior_target - reach, self.prior_target + reach
@@ -110,20 +111,17 @@ class ClassWeights(Frozen):
         return len(self.values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, None in the place of NaN and infinity."""
+        """Plain numbers, lists and texts; NaN and infinity are None."""
+        numbers = (
+            "values", "values_error", "prior_source", "prior_target", "standard_error",
+            "covariance", "condition_number", "smallest_singular_value",
+        )  # fmt: skip
         return {
             "method": self.method,
-            "values": plain(self.values),
-            "values_error": plain(self.values_error),
-            "prior_source": plain(self.prior_source),
-            "prior_target": plain(self.prior_target),
-            "standard_error": plain(self.standard_error),
-            "covariance": plain(self.covariance),
+            **{name: plain(getattr(self, name)) for name in numbers},
             "ess": self.ess,
             "converged": self.converged,
             "iterations": self.iterations,
-            "condition_number": plain(self.condition_number),
-            "smallest_singular_value": plain(self.smallest_singular_value),
             "untrusted": {str(c): reason for c, reason in self.untrusted.items()},
             "warnings": list(self.warnings),
         }
@@ -131,13 +129,16 @@ class ClassWeights(Frozen):
     def __str__(self) -> str:
         names = self._names()
         width = max(7, *(len(name) for name in names))
-        head = f"{'class':>{width}} {'source':>8} {'target':>8} {'+-':>7} {'weight':>8} {'+-':>7}"
+        head = (
+            f"{'class':>{width}} {'source':>8} {'target':>8} {'s.e.':>7} {'weight':>8} {'s.e.':>7}"
+        )
         rows = [self._row(c, f"{name:>{width}}") for c, name in enumerate(names)]
         if len(self) > ROWS_SHOWN:
             rows.append(f"{'...':>{width}} {len(self) - ROWS_SHOWN} more classes")
-        size = f"effective sample size {self.ess:.0f} of {self.n_source:g} source rows"
+        size = f"effective sample size {self.ess:,.0f} of {self.n_source:,.10g}"
         notes = note_lines(self.warnings)
-        return "\n".join([f"Class weights ({self.method})", head, *rows, size, *notes])
+        title = f"Class priors and weights ({self.method})"
+        return "\n".join([title, head, *rows, size, *notes])
 
     def _names(self) -> list[str]:
         shown = range(min(len(self), ROWS_SHOWN))

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference(Frozen):
-    """The error of ``a`` less that of ``b``.
+    """The difference ``a - b`` of two calibration errors.
 
     Attributes
     ----------
     a, b : the two results
-    correlation : of their estimates, by the rows they share
+    correlation : of their estimates, from the rows they share
     """
 
     a: CalibrationErrorResult
@@ -29,7 +29,7 @@ class Difference(Frozen):
 
     @property
     def estimate(self) -> float:
-        """Difference of the p-th powers, of which none counts as less than 0."""
+        """Difference of the p-th powers, with negative ones taken as 0."""
         return max(self.a.estimate, 0.0) - max(self.b.estimate, 0.0)
 
     @property
@@ -40,14 +40,14 @@ class Difference(Frozen):
     @property
     def standard_error(self) -> float:
         """Of the difference of the p-th powers."""
-        return self._length(self.a.standard_error, self.b.standard_error)
+        return self._deviation(self.a.standard_error, self.b.standard_error)
 
     def confidence_interval(
         self, level: float = 0.95, *, root: bool = False
     ) -> tuple[float, float]:
         """Lower and upper end of the difference, of p-th powers or of roots.
 
-        From the intervals (l, u) of both errors, as wide on each side as theirs are there::
+        From the intervals (l, u) of both errors and their correlation r::
 
             low  = d - sqrt((a - l_a)^2 + (u_b - b)^2 - 2 r (a - l_a)(u_b - b))
             high = d + sqrt((u_a - a)^2 + (b - l_b)^2 - 2 r (u_a - a)(b - l_b))
@@ -59,12 +59,12 @@ class Difference(Frozen):
             float(np.clip(one.root if root else one.estimate, *ends))
             for one, ends in ((self.a, (low_a, high_a)), (self.b, (low_b, high_b)))
         )
-        down = self._length(a - low_a, high_b - b)
-        up = self._length(high_a - a, b - low_b)
+        down = self._deviation(a - low_a, high_b - b)
+        up = self._deviation(high_a - a, b - low_b)
         return a - b - down, a - b + up
 
-    def _length(self, one: float, two: float) -> float:
-        """Of the difference of two such lengths with that correlation."""
+    def _deviation(self, one: float, two: float) -> float:
+        """Standard deviation of a difference, from those of its terms and their correlation."""
         square = one**2 + two**2 - 2 * self.correlation * one * two
         return float(np.sqrt(max(square, 0.0)))
 
@@ -84,7 +84,7 @@ class Difference(Frozen):
 
     def __str__(self) -> str:
         low, high = self.confidence_interval(root=True)
-        words = "not clear" if low <= 0 <= high else "different"
+        words = "no clear difference" if low <= 0 <= high else "different"
         return (
             f"Difference of calibration errors (root): {self.root:+.4f}, "
             f"95% interval {low:+.4f} to {high:+.4f}: {words}"

@@ -1,6 +1,6 @@
-"""From moments of an estimate to its standard error and interval. (docs/mathematics.md 8)
+"""Sampling distributions of calibration errors: standard errors and intervals.
 
-A law may hold arrays: one serves a whole error and every class of it.
+See docs/mathematics.md 8. The fields of a distribution may be arrays, one entry for each class.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from calshift._core.frozen import Frozen
 
 MOST_STEPS, CLOSE = 80, 1e-11  # of the search for an end, relative to it
 LEAST = 1e-300  # probability that has a quantile
-ONE_SIDED = 0.7  # of the doubt, where all of it is about too high a plug-in: a margin for the law
-MANY_DEGREES = 1e9  # of freedom, beyond which too: chndtr gives up
-FAR = 1e4  # noncentrality beyond which chi-square is taken as normal: chndtr slows down there
+ONE_SIDED = 0.7  # of the tail, where all of it is in the upper tail: a margin for the approximation
+FAR = 1e4  # noncentrality above which chi-square is taken as normal: chndtr slows down there
+MANY_DEGREES = 1e9  # of freedom, above which too: chndtr fails
 
 
 class SamplingDistribution(Protocol):
-    """Of an error, or of an array of them."""
+    """Sampling distribution of an error, or of an array of errors."""
 
     @property
     def standard_error(self) -> np.ndarray:
         """Of the estimate."""
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper ends, not below 0."""
+        """Lower and upper ends, at least 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class SquaredErrorDistribution(Frozen):
-    """Of the squared length of a noisy vector: |a|^2, a ~ N(a0, S), and sampled target rows.
+    """Distribution of |a|^2 for a noisy vector a ~ N(a0, S), with sampled target rows.
 
-    plug / kap is taken as noncentral chi-square with df = bias / kap and noncentrality t / kap,
-    where t is the error asked for: mean t + bias, variance 2 T at t = 0 and as first order has it
-    far away. One law from calibrated to miscalibrated.
+    plug / kap is approximated by a noncentral chi-square with df = bias / kap and noncentrality
+    t / kap at a true error t: mean t + bias, variance 2 T at t = 0 and that of first order for
+    large t, so that one distribution serves calibrated and miscalibrated models.
 
     Attributes
     ----------
-    plug : |a|^2, the plug-in error, freed of the bias of a ratio
+    plug : |a|^2, the plug-in error, corrected for the bias of a ratio
     bias : its expected excess, tr S
     first : V1, variance of the linear part, too large by 4 T since a itself is noisy
     second : T = |S|^2, half the variance at error 0
@@ -59,40 +59,38 @@ class SquaredErrorDistribution(Frozen):
         return np.asarray(np.sqrt(np.maximum(self.first - 4 * self.second, 0.0) + 2 * self.second))
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """The errors t >= 0 that the plug-in found does not contradict at this level.
+        """The errors t >= 0 that a test at this level does not reject.
 
-        A plug-in below its expected noise counts as just that: luck, no proof of an error of 0.
+        A plug-in below its bias counts as equal to it: it is no evidence against small errors.
         """
         moments = self.plug, self.bias, self.first, self.second
-        if not any(map(np.ndim, moments)):  # numpy takes longer to begin
-            low, high = _agreeing(AcceptanceRegion(*map(float, moments)), 1 - level)
+        if not any(map(np.ndim, moments)):  # faster without numpy
+            low, high = _accepted(AcceptanceRegion(*map(float, moments)), 1 - level)
             return np.asarray(low), np.asarray(high)
         several = np.broadcast_arrays(*moments)
-        laws = zip(*(np.ravel(one).tolist() for one in several), strict=True)
-        ends = np.array([_agreeing(AcceptanceRegion(*law), 1 - level) for law in laws]).reshape(
-            -1, 2
-        )
-        low, high = ends.T.reshape(2, *several[0].shape)
+        each = zip(*(np.ravel(one).tolist() for one in several), strict=True)
+        ends = [_accepted(AcceptanceRegion(*one), 1 - level) for one in each]
+        low, high = np.array(ends).reshape(-1, 2).T.reshape(2, *several[0].shape)
         return low, high
 
 
-def _agreeing(agreement: AcceptanceRegion, doubt: float) -> tuple[float, float]:
-    """The least and the largest error that agrees with the plug-in; NaN if that is no number."""
-    if not agreement.known:
+def _accepted(region: AcceptanceRegion, alpha: float) -> tuple[float, float]:
+    """The least and the largest error that is not rejected; NaN if the moments are not finite."""
+    if not region.known:
         return nan, nan
 
-    quantile, asked = agreement.quantile, agreement.quantile(doubt / 2)
+    quantile, asked = region.quantile, region.quantile(alpha / 2)
 
-    def excess(t: float) -> float:  # of quantiles, nearly straight lines in t
-        return quantile(min(max(agreement(t), LEAST), 1.0) / 2) - asked
+    def excess(t: float) -> float:  # of quantiles, nearly linear in t
+        return quantile(min(max(region(t), LEAST), 1.0) / 2) - asked
 
-    plug, bias = agreement.plug, agreement.bias
+    plug, bias = region.plug, region.bias
     found, far = max(plug - bias, 0.0), plug + bias + 1e-300
-    here, there = -asked, excess(far)  # where the plug-in is expected, all of them agree
+    here, there = -asked, excess(far)  # the p-value is 1 at the bias-corrected error
     while there >= 0 and far < 1e300:
         far *= 2
         there = excess(far)
-    low, high = agreement.likely(doubt)
+    low, high = region.likely(alpha)
     return (
         _crossing(excess, (0.0, excess(0.0)), (found, here), low),
         _crossing(excess, (far, there), (found, here), high),
@@ -100,15 +98,15 @@ def _agreeing(agreement: AcceptanceRegion, doubt: float) -> tuple[float, float]:
 
 
 class AcceptanceRegion:
-    """P(a plug-in as far from its mean as the one found, or farther | error t).
+    """p-value of an error t: P(a plug-in as far from its mean as the one found, or farther | t).
 
-    Far on the scale of roots, on which the spread is nearly the same for all t. Nothing counts as
-    below the bias: so no plug-in is too low for a small t, and all doubt is about too high, where
-    the chi-square falls a little too fast. Numbers, not arrays: numpy takes longer to begin.
+    Distances are those of roots, whose standard deviation depends little on t. No plug-in counts
+    as below the bias, so that none is too low for a small t: there the whole tail is the upper one,
+    in which the chi-square decreases a little too fast. For numbers: faster than arrays of one.
     """
 
     def __init__(self, plug: float, bias: float, first: float, second: float) -> None:
-        # for numbers, not arrays; late: importing calshift must be fast
+        # scalar functions; late: importing calshift must be fast
         from scipy.special.cython_special import chndtr, ndtr, ndtri
 
         self.chi_square: Callable[[float, float, float], float] = chndtr
@@ -117,8 +115,8 @@ class AcceptanceRegion:
         self.known = isfinite(plug + bias + first + second)
         variance, size = (first + second) / 4, plug + bias / 4
         kap = variance / size if size > 0 else 0.0
-        self.sure = kap <= 0  # no noise was found: the plug-in is the error
-        self.scale = 1.0 if self.sure else kap
+        self.exact = kap <= 0  # no noise was found: the plug-in is the error
+        self.scale = 1.0 if self.exact else kap
         self.plug, self.bias, self.df = plug, bias, max(bias / self.scale, 1e-12)
         self.least, self.root = sqrt(bias), sqrt(max(plug, bias))
 
@@ -128,15 +126,15 @@ class AcceptanceRegion:
         too_high = 1 - self._below(high * high, t)
         return too_high + self._below(low * low, t) if low >= self.least else too_high / ONE_SIDED
 
-    def likely(self, doubt: float) -> tuple[float, float]:
-        """About where it falls to the doubt: roots are nearly normal, with variance ``scale``."""
-        reach = -self.quantile(doubt / 2) * sqrt(self.scale)
+    def likely(self, alpha: float) -> tuple[float, float]:
+        """Approximate ends, for which roots are taken as normal with variance ``scale``."""
+        reach = -self.quantile(alpha / 2) * sqrt(self.scale)
         low, high = max(self.root - reach, 0.0), self.root + reach
         return low * low - self.bias, high * high - self.bias
 
     def _below(self, plug: float, t: float) -> float:
         """P(plug-in below that | error t)."""
-        if self.sure:
+        if self.exact:
             return float(t <= plug)
         x, shift = plug / self.scale, t / self.scale
         if shift <= FAR and self.df <= MANY_DEGREES:
@@ -146,18 +144,18 @@ class AcceptanceRegion:
 
 @dataclass(frozen=True, eq=False)
 class AbsoluteErrorDistribution(Frozen):
-    """Of mean |g|, between two bounds.
+    """Distribution of mean |g|, between two bounds.
 
     A mean of u s, with |s| <= 1 from the other rows' fit, cannot exceed mean |g| in expectation: it
-    bounds the error from below. From above, the estimate freed of noise is biased upwards if at
-    all, and no mean of |g| exceeds the root of the mean of g^2.
+    bounds the error from below. From above, any remaining bias of the bias-corrected estimate is
+    upwards, and no mean of |g| exceeds the root of the mean of g^2.
 
     Attributes
     ----------
-    estimate : mean |d|, freed of noise
-    least : that mean, s the fit in standard errors held to [-1, 1]
+    estimate : mean |d|, bias-corrected
+    least : mean of u s, where s is the fit in standard errors clipped to [-1, 1]
     variance : of either
-    square : the law of mean g^2
+    square : the distribution of mean g^2
     """
 
     estimate: Any
@@ -171,10 +169,10 @@ class AbsoluteErrorDistribution(Frozen):
         return np.asarray(np.sqrt(self.variance))
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """From the lower bound less, to the upper bound plus their errors; 0 if g may be 0.
+        """From below the lower bound to above the upper one; from 0 if g = 0 is not rejected.
 
-        Never without the estimate, nor the root of the squared error where that is less: the lower
-        bound is a mean over the source, and may lie above both by chance.
+        It contains the estimate, and the root of the squared error where that is less: the lower
+        bound is a mean over the source, and may exceed both by chance.
         """
         from scipy.special import ndtri
 
@@ -190,15 +188,15 @@ class AbsoluteErrorDistribution(Frozen):
 
 @dataclass(frozen=True, eq=False)
 class BootstrapDistribution(Frozen):
-    """Of an estimate that was made again on samples drawn from the sample.
+    """Distribution of an estimate by the bootstrap.
 
-    The draws are noisier than the estimate by what drawing adds, so their spread is taken around
-    their own mean and laid around the estimate. Near an error of 0 it is wider than it must be.
+    Resampling adds noise, and with it bias, to the draws: their deviations from their own mean are
+    added to the estimate. Near an error of 0 the interval is too wide.
 
     Attributes
     ----------
     estimate : (), or (E,)
-    draws : (draws,), or (draws, E); NaN where a draw had no answer
+    draws : (draws,), or (draws, E); NaN where a draw has no estimate
     """
 
     estimate: Any
@@ -206,28 +204,27 @@ class BootstrapDistribution(Frozen):
 
     @property
     def standard_error(self) -> np.ndarray:
-        """Spread of the draws."""
+        """Standard deviation of the draws."""
         return np.asarray(np.nanstd(self.draws, axis=0, ddof=1))
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """The estimate with the quantiles of the draws around it."""
+        """The estimate plus the quantiles of the draws around their mean."""
         tail = (1 - level) / 2
-        around = np.nanquantile(self.draws, [tail, 1 - tail], axis=0) - np.nanmean(
-            self.draws, axis=0
-        )
+        ends = np.nanquantile(self.draws, [tail, 1 - tail], axis=0)
+        around = ends - np.nanmean(self.draws, axis=0)
         low, high = np.maximum(self.estimate + around, 0.0)
         return low, high
 
 
 @dataclass(frozen=True, eq=False)
 class RowInfluence(Frozen):
-    """By how much each row moved an error, to tell what two errors of the same rows share.
+    """Influence of each row on an error, for the covariance of two errors of the same rows.
 
     Attributes
     ----------
     source, target : (n,), and (m,) or None for an error with labels
-    mark : of the source's labels and weights, by which the same rows are recognised
-    outside : moves by observations of neither sample
+    fingerprint : checksum of the source's labels and weights, which identifies the rows
+    outside : influence of observations of neither sample
     """
 
     source: np.ndarray
@@ -236,7 +233,7 @@ class RowInfluence(Frozen):
     outside: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def has_same_rows(self, other: RowInfluence) -> bool:
-        """Whether both are about the same rows, as far as labels and sizes tell."""
+        """Whether both are of the same rows, judged by labels and sizes."""
         same = self.fingerprint == other.fingerprint and self.source.shape == other.source.shape
         if self.target is None or other.target is None:
             return same
@@ -263,11 +260,10 @@ def _crossing(
     above: tuple[float, float],
     likely: float,
 ) -> float:
-    """Where a function turns from negative to positive between two such points.
+    """The root of a function between a point where it is negative and one where it is positive.
 
-    It is looked at first where it ``likely`` turns. Chandrupatla's method: inverse quadratic steps
-    where they can be trusted, else halves. (That of scipy.optimize takes longer to import than all
-    else here.)
+    ``likely`` is the first guess. Chandrupatla's method: inverse quadratic steps where they are
+    safe, else bisection. (Importing scipy.optimize takes longer than all else here.)
     """
     (a, fa), (b, fb) = above, below
     if fb >= 0:  # positive all the way
@@ -283,12 +279,12 @@ def _crossing(
         a, fa = x, f
         if abs(b - a) <= CLOSE * max(abs(a), abs(b)) + 1e-300:
             break
-        share = _trusted_step(a, b, c, fa, fb, fc)
+        share = _safe_step(a, b, c, fa, fb, fc)
     return a if fa >= 0 else b
 
 
-def _trusted_step(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
-    """The share of the way from a to b at which to look next."""
+def _safe_step(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
+    """The next point as a share of the way from a to b."""
     if fc in (fa, fb):
         return 0.5
     xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
@@ -297,3 +293,13 @@ def _trusted_step(a: float, b: float, c: float, fa: float, fb: float, fc: float)
     step = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
     least = min(CLOSE * abs(a) / abs(b - a), 0.5)
     return min(max(step, least), 1 - least)
+
+
+def wilson_interval(share: np.ndarray, n: Any, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's interval of proportions among n observations, within [0, 1]."""
+    from scipy.special import ndtri  # late: importing calshift must be fast
+
+    z = ndtri((1 + level) / 2)
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return np.clip(middle - reach, 0, 1), np.clip(middle + reach, 0, 1)

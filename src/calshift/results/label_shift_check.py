@@ -1,4 +1,4 @@
-"""The answer to "has anything but the mix of classes changed?"."""
+"""Result of the test of label shift."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calshift._core.text import note_lines, printable
 
 CLASSES_SHOWN = 10
 NAMED = 3  # cells that the verdict names
-OUT_OF_LINE = 2.0  # standard errors
+LARGE_RESIDUAL = 2.0  # standard errors
 GROUPS = {2: ("low", "high"), 4: ("low", "lower", "higher", "high")}
 
 
@@ -21,8 +21,8 @@ class PredictedClass(NamedTuple):
     """One line of `LabelShiftCheck.by_class`.
 
     expected and observed are the shares of target rows predicted as this class, under label shift
-    and in fact; the residual is their difference in standard errors, and cells holds the same by
-    confidence, from low to high (joined cells share one value).
+    and in the data; residual is their difference in standard errors, and cells has the residuals
+    by confidence, from low to high (merged cells share one value).
     """
 
     name: str
@@ -34,20 +34,20 @@ class PredictedClass(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelShiftCheck(Frozen):
-    """A test of label shift: are the target's predictions a mixture of the source's classes?
+    """Test of label shift: is the target a mixture of the source's classes?
 
     Attributes
     ----------
     statistic, df : J and its degrees of freedom; 0 degrees mean that nothing could be tested
     p_value : by the parametric bootstrap; None if nothing could be tested
-    draws : of the bootstrap that were needed
+    draws : of the bootstrap
     level : at which label shift is rejected
     residuals : (K, G) by predicted class and confidence, from low to high, in standard errors:
-        positive where the target has more rows than any mix of the classes explains. Cells that
-        were joined share a value; NaN where nothing could be tested
+        positive where the target has more rows than any class priors explain. Merged cells share
+        a value; NaN where nothing could be tested
     observed, expected, class_residuals : (K,) the target's shares by predicted class
-    n_source, n_target, classes : of how much data
-    warnings : what to know, worst first
+    n_source, n_target, classes : the data
+    warnings : limitations, worst first
     """
 
     statistic: float
@@ -66,27 +66,24 @@ class LabelShiftCheck(Frozen):
 
     @property
     def rejected(self) -> bool:
-        """Whether label shift is rejected; never so where nothing could be tested."""
+        """Whether label shift is rejected; False where nothing could be tested."""
         return self.p_value is not None and self.p_value <= self.level
 
     @property
     def verdict(self) -> str:
         """The outcome in words."""
         if self.p_value is None:
-            return (
-                "Nothing could be tested: that only the mix of classes has changed is taken on "
-                "trust."
-            )
+            return "Label shift could not be tested: it is an assumption here."
         if self.rejected:
             return (
-                f"More than the mix of classes has changed (p = {self.p_value:.2g}). No mix of "
-                f"the source's classes explains {self._worst_cells()}: weights and errors that "
-                "rely on label shift cannot be trusted."
+                f"More than the class priors changed (p = {self.p_value:.2g}): no class priors "
+                f"explain {self._worst_cells()}. Weights and errors that assume label shift are "
+                "not reliable."
             )
         return (
-            f"No sign that anything but the mix of classes has changed (p = {self.p_value:.2g}), "
-            "which is no proof: small changes, and changes that leave predicted classes and "
-            "confidences as frequent as before, are not seen."
+            f"No sign that anything but the class priors changed (p = {self.p_value:.2g}). That "
+            "is no proof: small changes, and changes that leave the frequencies of predicted "
+            "classes and confidences as they were, are not detected."
         )
 
     @property
@@ -100,26 +97,18 @@ class LabelShiftCheck(Frozen):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, lists and texts; None in the place of NaN."""
+        """Plain numbers, lists and texts; NaN is None."""
+        copied = (
+            "statistic", "df", "p_value", "draws", "level", "rejected", "verdict", "n_source",
+            "n_target",
+        )  # fmt: skip
+        shares = ("expected", "observed", "residual")
         return {
-            "statistic": self.statistic,
-            "df": self.df,
-            "p_value": self.p_value,
-            "draws": self.draws,
-            "level": self.level,
-            "rejected": self.rejected,
-            "verdict": self.verdict,
-            "n_source": self.n_source,
-            "n_target": self.n_target,
+            **{name: getattr(self, name) for name in copied},
             "residuals": plain(self.residuals),
             "by_class": [
-                {
-                    "predicted": line.name,
-                    "expected": plain(line.expected),
-                    "observed": plain(line.observed),
-                    "residual": plain(line.residual),
-                }
-                for line in self.by_class
+                {"predicted": one.name, **{name: plain(getattr(one, name)) for name in shares}}
+                for one in self.by_class
             ],
             "classes": None if self.classes is None else [str(name) for name in self.classes],
             "warnings": list(self.warnings),
@@ -144,12 +133,12 @@ class LabelShiftCheck(Frozen):
         return str(c if self.classes is None else self.classes[c])
 
     def _worst_cells(self) -> str:
-        """Cells that are most out of line, in words."""
+        """The cells with the largest residuals, in words."""
         size = np.nan_to_num(np.abs(self.residuals)).ravel()
         worst = np.argsort(-size, kind="stable")[:NAMED]
         groups = GROUPS[self.residuals.shape[1]]
         shown = []
-        for cell in worst[(size[worst] > OUT_OF_LINE) | (np.arange(len(worst)) == 0)]:
+        for cell in worst[(size[worst] > LARGE_RESIDUAL) | (np.arange(len(worst)) == 0)]:
             c, group = divmod(int(cell), len(groups))
             many = "many" if self.residuals[c, group] > 0 else "few"
             name = self._name(c)[:20]

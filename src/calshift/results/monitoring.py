@@ -1,4 +1,4 @@
-"""A series of errors, one a window."""
+"""Result of `monitor`: a calibration error for each window."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROWS_SHOWN = 60
 
 @dataclass(frozen=True)
 class Window:
-    """Where a window lies: times, or numbers of rows from 0; the end is not part of it."""
+    """Start and end of a window: times, or row numbers from 0; the end is exclusive."""
 
     start: Any
     end: Any
@@ -29,13 +29,22 @@ class Window:
 
     @property
     def name(self) -> str:
-        """Its start, as short as it is exact."""
-        return short(self.start)
+        """Its start, without trailing zeros of a time."""
+        text = str(_plain_place(self.start))
+        if isinstance(self.start, np.datetime64):
+            for tail in (".000000", ":00", "T00:00"):
+                text = text.removesuffix(tail)
+        return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        ends = {"start": _plain_place(self.start), "end": _plain_place(self.end)}
+        return {**ends, "rows": self.rows}
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A window without a result, and why."""
+    """A window without a result, and the reason."""
 
     window: Window
     reason: str
@@ -43,13 +52,13 @@ class Skipped:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MonitoringResult(Frozen):
-    """Label-free errors over time.
+    """Label-free calibration errors over time.
 
     Attributes
     ----------
     results : one CalibrationErrorResult a window, in order
-    windows : where they lie
-    skipped : windows that have rows, but too few for an answer
+    windows : their starts, ends and numbers of rows
+    skipped : windows with too few rows for an estimate
     """
 
     results: tuple[CalibrationErrorResult, ...]
@@ -66,7 +75,7 @@ class MonitoringResult(Frozen):
 
     @property
     def trusted(self) -> np.ndarray:
-        """(windows,) which of them can be trusted."""
+        """(windows,) which estimates are reliable."""
         return np.array([result.trusted for result in self.results], dtype=bool)
 
     def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
@@ -82,9 +91,7 @@ class MonitoringResult(Frozen):
             "level": validate_level(level),
             "windows": [
                 {
-                    "start": written(window.start),
-                    "end": written(window.end),
-                    "rows": window.rows,
+                    **window.to_dict(),
                     "estimate": plain(result.estimate),
                     "root": plain(result.root),
                     "root_interval": _ends(result, level),
@@ -94,19 +101,11 @@ class MonitoringResult(Frozen):
                 }
                 for window, result in zip(self.windows, self.results, strict=True)
             ],
-            "skipped": [
-                {
-                    "start": written(one.window.start),
-                    "end": written(one.window.end),
-                    "rows": one.window.rows,
-                    "reason": one.reason,
-                }
-                for one in self.skipped
-            ],
+            "skipped": [{**one.window.to_dict(), "reason": one.reason} for one in self.skipped],
         }
 
     def plot(self, ax: Any = None, *, level: float = 0.95, max_error: float | None = None) -> Any:
-        """Draw the errors with their band, the source's, and the largest one allowed."""
+        """Draw the errors with their intervals, the error on the source, and the limit."""
         from calshift.plotting import plot_monitoring  # late: matplotlib only when drawing
 
         return plot_monitoring(self, ax, level, max_error)
@@ -115,55 +114,39 @@ class MonitoringResult(Frozen):
         return self.table()
 
     def table(self, level: float = 0.95, notes: Sequence[str] | None = None) -> str:
-        """One line a window, the last ones if there are many; with a note on each."""
+        """One line a window with a note on each; only the last windows if there are many."""
         validate_level(level)
         if notes is None:
-            notes = ["" if result.trusted else "not trusted" for result in self.results]
-        width = max([8, *(len(window.name) for window in self.windows)])
-        lines = [
-            (window.start, f"{_row(window, width, result.root)}   {_shown(result, level)}  {note}")
+            notes = ["" if result.trusted else "not reliable" for result in self.results]
+        cells = [
+            (window, f"{result.root:.4f}", f"{_format_ends(result, level):<18}  {note}")
             for window, result, note in zip(self.windows, self.results, notes, strict=True)
         ]
-        lines += [
-            (one.window.start, f"{_row(one.window, width, None)}   {one.reason}")
-            for one in self.skipped
+        cells += [(one.window, "", one.reason) for one in self.skipped]
+        cells.sort(key=lambda line: line[0].start)
+        width = max([8, *(len(window.name) for window in self.windows)])
+        lines = [
+            f"{window.name:{width}} {window.rows:>9,.10g} {error:>8}   {rest}".rstrip()
+            for window, error, rest in cells
         ]
-        lines.sort(key=lambda line: line[0])
         hidden = max(0, len(lines) - ROWS_SHOWN)
         earlier = [f"... {hidden} earlier windows"] if hidden else []
         head = f"{'window':{width}} {'rows':>9} {'error':>8}   {percent(level)} interval"
-        return "\n".join([head, *earlier, *(line.rstrip() for _, line in lines[hidden:])])
+        return "\n".join([head, *earlier, *lines[hidden:]])
 
     def __repr__(self) -> str:
         return f"MonitoringResult({len(self)} windows, {len(self.skipped)} skipped)"
 
 
-def short(place: Any) -> str:
-    """A time without what is zero at its end, or a row's number."""
-    text = written(place)
-    if not isinstance(text, str):
-        return str(text)
-    for tail in (".000000", ":00", "T00:00"):
-        text = text.removesuffix(tail)
-    return text
-
-
-def written(place: Any) -> Any:
+def _plain_place(place: Any) -> str | int:
     """A time as ISO text, a row as a whole number."""
     return str(place) if isinstance(place, np.datetime64) else int(place)
 
 
 def _ends(result: CalibrationErrorResult, level: float) -> list[float] | None:
-    if not result.has_interval:
-        return None
-    return list(result.confidence_interval(level, root=True))
+    return list(result.confidence_interval(level, root=True)) if result.has_interval else None
 
 
-def _row(window: Window, width: int, root: float | None) -> str:
-    error = "" if root is None else f"{root:.4f}"
-    return f"{window.name:{width}} {window.rows:>9,.10g} {error:>8}"
-
-
-def _shown(result: CalibrationErrorResult, level: float) -> str:
+def _format_ends(result: CalibrationErrorResult, level: float) -> str:
     ends = _ends(result, level)
-    return f"{'' if ends is None else f'{ends[0]:.4f} to {ends[1]:.4f}':<18}"
+    return "" if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}"

@@ -1,4 +1,4 @@
-"""The answer to "can you mend it?"."""
+"""Result of `recalibrate`: recalibrated probabilities and the errors before and after."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecalibrationResult(Frozen):
-    """Mended probabilities, and what they are worth.
+    """Recalibrated probabilities, with the calibration error before and after.
 
     Attributes
     ----------
     probabilities : (m, K) of the target's rows, or (m,) for scores of two classes
-    recalibrator : fitted to all rows; for new ones use its `transform`
-    before, after : label-free calibration errors on the target. ``after`` is of probabilities that
-        were mended by recalibrators fitted to other rows, a part at a time (cross-fitted)
-    change : ``after`` less ``before``
-    folds : how many parts there were
-    notes, usable : what to know about the mending itself, and whether it can be worth anything
+    recalibrator : fitted to all rows; its `transform` recalibrates new rows
+    before, after : label-free calibration errors on the target; ``after`` is cross-fitted: each
+        fold is recalibrated by a fit to the other folds
+    change : the difference ``after - before``
+    folds : number of folds
+    notes, usable : limitations of the recalibration, and whether it can be used at all
     """
 
     probabilities: np.ndarray
@@ -42,26 +42,26 @@ class RecalibrationResult(Frozen):
 
     @property
     def trusted(self) -> bool:
-        """Whether both errors can be trusted, and the mending."""
+        """Whether both errors and the recalibration are reliable."""
         return self.usable and self.before.trusted and self.after.trusted
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Of the mending and of both errors, worst first."""
+        """Of the recalibration and of both errors, worst first."""
         after, before = self.after.warnings, self.before.warnings
         others = [f"before: {note}" for note in before if note not in after]
         first = self.notes + after if not self.usable or self.after.trusted else after + self.notes
         return (*first, *others)
 
     def gist(self, level: float = 0.95) -> str:
-        """In a few words: did it help?"""
+        """In a few words, whether the error became smaller."""
         low, high = self.change.confidence_interval(level, root=True)
         if not self.trusted:
-            return "Not to be trusted"
+            return "Not reliable"
         return "Better" if high < 0 else "Worse" if low > 0 else "No clear change"
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Plain numbers, lists and texts; the probabilities are left to files."""
+        """Plain numbers, lists and texts, without the probabilities."""
         low, high = self.change.confidence_interval(level, root=True)
         return {
             "gist": self.gist(level),
@@ -79,21 +79,25 @@ class RecalibrationResult(Frozen):
         """Errors before and after, in units of probability."""
         head = f"{percent(level)} interval"
         lines = [f"{'':>8} {'error':>9} {head:>19}"]
-        for name, one in (("before", self.before), ("after", self.after)):
+        errors = (
+            ("before", self.before, ""),
+            ("after", self.after, ""),
+            ("change", self.change, "+"),
+        )
+        for name, one, sign in errors:
             low, high = one.confidence_interval(level, root=True)
-            lines.append(f"{name:>8} {one.root:>9.4f} {f'{low:.4f} to {high:.4f}':>19}")
-        low, high = self.change.confidence_interval(level, root=True)
-        lines.append(f"{'change':>8} {self.change.root:>+9.4f} {f'{low:+.4f} to {high:+.4f}':>19}")
+            ends = f"{low:{sign}.4f} to {high:{sign}.4f}"
+            lines.append(f"{name:>8} {one.root:>{sign}9.4f} {ends:>19}")
         return "\n".join(lines)
 
     def __str__(self) -> str:
         kept = "keeps" if self.recalibrator.keeps_ranking else "may change"
         head = f"{self.gist()}: {self.recalibrator!r}, which {kept} the ranking of classes"
-        note = f"after: mended by fits to other rows, {self.folds} parts in turn"
+        note = f"after: cross-fitted ({self.folds} folds)"
         return "\n".join([head, self.table(), note, *note_lines(self.warnings)])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """HTML for notebooks."""
         from html import escape  # late: importing calshift must be fast
 
         return f"<pre>{escape(str(self))}</pre>"

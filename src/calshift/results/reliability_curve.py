@@ -1,4 +1,4 @@
-"""A reliability curve: predicted score against frequency, bin by bin."""
+"""A reliability curve: predicted score and frequency of the event in each bin."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from calshift._core.frozen import Frozen
 from calshift._core.validate import validate_level
+from calshift.results.intervals import wilson_interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,10 +20,10 @@ class ReliabilityCurve(Frozen):
     ----------
     score, frequency, mass : (B,) of the target where one was given, else of the source
     edges : (B - 1,) inner edges
-    standard_error : (B,) of the frequency, that of estimated weights included
-    worth : (B,) effective number of source rows, for frequencies near 0 and 1
+    standard_error : (B,) of the frequency, including that of estimated weights
+    effective_size : (B,) effective number of source rows, for frequencies near 0 and 1
     kind, label : what the score is; label None under "classwise" pools all classes
-    shifted : whether it is the target's curve, seen through class weights
+    shifted : whether it is the target's curve, estimated with class weights
     """
 
     score: np.ndarray
@@ -37,32 +38,23 @@ class ReliabilityCurve(Frozen):
 
     @property
     def name(self) -> str:
-        """What to call the curve in a plot."""
+        """Label of the curve in a plot."""
         place = "target (label-free)" if self.shifted else "with labels"
         return place if self.label is None else f"class {self.label}, {place}"
 
     def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper end of the frequency in each bin, within [0, 1].
+        """Lower and upper end of the frequency in each bin, within [0, 1]; pointwise.
 
-        Wilson's interval with as many rows as would have that standard error, or as the bin is
-        worth where it has hardly an event, or hardly anything else; each bin holds on its own.
+        Wilson's interval for the number of rows that has this standard error, or for the effective
+        number of source rows in bins with almost no events or almost nothing else.
         """
-        from scipy.special import ndtri  # late: importing calshift must be fast
-
-        z = ndtri((1 + validate_level(level)) / 2)
-        spread = self.frequency * (1 - self.frequency)
-        one_sided = np.minimum(self.frequency, 1 - self.frequency) * self.effective_size < 0.5
-        one_sided |= (
-            self.standard_error**2 * 4 * self.effective_size <= spread
-        )  # too good to be true
-        square = np.where(one_sided, 1.0, self.standard_error**2)
-        n = np.where(one_sided, self.effective_size, spread / square)
-        n = np.maximum(n, 1.0)
-        middle = (self.frequency + z**2 / (2 * n)) / (1 + z**2 / n)
-        inside = self.frequency * (1 - self.frequency) / n + z**2 / (4 * n**2)
-        reach = z * np.sqrt(inside) / (1 + z**2 / n)
-        low, high = np.clip(middle - reach, 0, 1), np.clip(middle + reach, 0, 1)
-        return np.minimum(low, self.frequency), np.maximum(high, self.frequency)
+        f, n = self.frequency, self.effective_size
+        spread, square = f * (1 - f), self.standard_error**2
+        one_sided = np.minimum(f, 1 - f) * n < 0.5
+        one_sided |= square * 4 * n <= spread  # a standard error that is implausibly small
+        n = np.where(one_sided, n, spread / np.where(one_sided, 1.0, square))
+        low, high = wilson_interval(f, np.maximum(n, 1.0), validate_level(level))
+        return np.minimum(low, f), np.maximum(high, f)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists."""
@@ -79,10 +71,8 @@ class ReliabilityCurve(Frozen):
         return plot_reliability(self, ax=ax)
 
     def __str__(self) -> str:
-        head = (
-            f"Reliability, {self.name}\n{'score':>8} {'frequency':>10} {'95% each':>17} {'mass':>7}"
-        )
+        head = f"{'score':>8} {'frequency':>10} {'95% interval':>17} {'mass':>7}"
         low, high = self.band()
         rows = zip(self.score, self.frequency, low, high, self.mass, strict=True)
         lines = [f"{s:>8.4f} {f:>10.4f} {a:>7.4f} to {b:.4f} {m:>7.1%}" for s, f, a, b, m in rows]
-        return "\n".join([head, *lines])
+        return "\n".join([f"Reliability curve, {self.name}", head, *lines])

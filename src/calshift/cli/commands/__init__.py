@@ -1,4 +1,4 @@
-"""The commands of the command line, made with click."""
+"""The commands, defined with click."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from calshift.cli.commands.weights import weights
 from calshift.cli.options import debug_option
 
 EXIT = """\b
-Exit status: 0 fine; 1 the error is above --max-error; 2 wrong usage or a file that cannot be
-read or written; 3 the answer cannot be trusted (outranks 1); 4 a fault in calshift itself."""
+Exit status: 0 limit not exceeded; 1 error above --max-error; 2 wrong usage or a file that cannot
+be read or written; 3 result not reliable (outranks 1); 4 internal error of calshift."""
 
 
 @click.group(epilog=EXIT, context_settings={"max_content_width": 100}, invoke_without_command=True)
@@ -23,12 +23,11 @@ read or written; 3 the answer cannot be trusted (outranks 1); 4 a fault in calsh
 @debug_option
 @click.pass_context
 def run(context: click.Context) -> int:
-    """Are a classifier's probabilities still true after the mix of classes changed?
+    """Is a classifier still calibrated after the class priors changed (label shift)?
 
-    From labelled predictions before the change (the source) and unlabelled ones after it (the
-    target).
+    Estimates come from labelled predictions (the source) and unlabelled ones (the target).
     """
-    if context.invoked_subcommand is None:  # click's own answer differs between its versions
+    if context.invoked_subcommand is None:  # what click does differs between its versions
         click.echo(context.get_help(), err=True)
         return 2
     return 0

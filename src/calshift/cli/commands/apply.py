@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from calshift.cli.options import column_options, column_spec, debug_option
-from calshift.cli.outputs import check_outputs, check_same_ending, put_bytes, say
+from calshift.cli.options import column_options, column_spec, debug_option, recalibrated_option
+from calshift.cli.outputs import check_outputs, check_same_extension, echo, write_bytes
 from calshift.cli.samples import read_target
 from calshift.errors import InvalidInput
 from calshift.io.formats.base import check_file
@@ -20,26 +20,25 @@ from calshift.recalibration.base import Recalibrator
 @click.argument("recalibrator", type=click.Path())
 @click.argument("target", type=click.Path())
 @column_options
-@click.option(
-    "--output", "-o", metavar="FILE", required=True, help="TARGET again, mended; the same ending."
-)
+@recalibrated_option
 @debug_option
 def apply(recalibrator: str, target: str, **options: Any) -> int:
-    """Mend new rows with RECALIBRATOR, a file of `calshift recalibrate --save`.
+    """Recalibrate new rows with a saved recalibrator.
 
-    Right as long as the mix of classes is the one it was fitted to.
+    RECALIBRATOR is a file of `calshift recalibrate --save`. It is valid for the class priors it was
+    fitted to; fit a new one when they change.
     """
     check_outputs(options, ("output",), (recalibrator, target))
-    check_same_ending(options["output"], target)
-    loaded = _loaded(Path(recalibrator))
+    check_same_extension(options["output"], target)
+    loaded = _load(Path(recalibrator))
     names = None if loaded.classes_ is None else tuple(map(str, loaded.classes_))
     sample, file = read_target(target, column_spec({"label": None, **options}), names)
-    put_bytes(options["output"], file.rewrite(loaded.transform(sample).p))
-    say(f"{len(sample):,} rows mended by {loaded!r}", options["output"] == "-")
+    write_bytes(options["output"], file.rewrite(loaded.transform(sample).p))
+    echo(f"{len(sample):,} rows recalibrated by {loaded!r}", options["output"] == "-")
     return 0
 
 
-def _loaded(path: Path) -> Recalibrator:
+def _load(path: Path) -> Recalibrator:
     check_file(path)
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
@@ -49,5 +48,5 @@ def _loaded(path: Path) -> Recalibrator:
     try:
         return Recalibrator.from_dict(saved)
     except InvalidInput as problem:
-        msg = f"{path} is no file of `calshift recalibrate --save`: {problem}"
+        msg = f"{path} is not a file of `calshift recalibrate --save`: {problem}"
         raise InvalidInput(msg) from problem

@@ -1,4 +1,4 @@
-"""calshift demo: the main job on predictions that come with the package."""
+"""calshift demo: check and recalibrate the predictions that come with the package."""
 
 from __future__ import annotations
 
@@ -7,60 +7,65 @@ from typing import Any
 import click
 
 from calshift import data
+from calshift._core.atomic_write import check_writable, write_atomically
 from calshift.api import calibration_error, target_calibration_error
 from calshift.cli.options import command_line, debug_option
-from calshift.cli.outputs import check_outputs, deliver, quietly, say
+from calshift.cli.outputs import FORMATS, check_outputs, echo, ignore_warnings, write_outputs
 from calshift.recalibration.recalibrate import recalibrate
-from calshift.report import check_writable, summary, write_atomically
-from calshift.report.verdict import Gate
+from calshift.report import summarize
+from calshift.results import CalibrationErrorResult
 
 INTRODUCTION = """\
-Fashion-MNIST, and a ResNet-20 trained on a long-tailed mix of its ten classes.
-Source: {source:,} labelled images of that mix. Target: {target:,} images, as many of each class;
-their labels stay hidden until the end.
+Predictions of a ResNet-20 trained on long-tailed Fashion-MNIST (ten classes).
+Source: {source:,} labelled images with the class priors of the training set.
+Target: {target:,} images with equal class priors; their labels are used only to check the result.
 """
 
 
 @click.command()
 @click.option(
-    "--report", default="calshift-report.html", show_default=True, help="Where the page goes."
+    "--report", default="calshift-report.html", show_default=True, help="Path of the report page."
 )
 @click.option(
-    "--files", metavar="FOLDER", help="Also write the data as source.csv and target.csv there."
+    "--files", metavar="FOLDER", help="Also write the data there as source.csv and target.csv."
 )
 @debug_option
 def demo(report: str, files: str | None) -> int:
-    """Run the main job on a real network's predictions, and hold it against the truth."""
-    options: dict[str, Any] = {"report": report, "json": None, "markdown": None, "prometheus": None}
+    """Check and recalibrate the predictions of a real network.
+
+    The estimates are compared with those made with the target's labels.
+    """
+    options: dict[str, Any] = {**dict.fromkeys(FORMATS), "report": report, "quiet": False}
     check_outputs(options)
-    places = {} if files is None else {name: f"{files}/{name}.csv" for name in ("source", "target")}
-    for place in places.values():
-        check_writable(place)
+    paths = [] if files is None else [f"{files}/{name}.csv" for name in ("source", "target")]
+    for path in paths:
+        check_writable(path)
     source, target = data.fashion_mnist()
-    say(INTRODUCTION.format(source=len(source), target=len(target)))
-    with quietly():
-        result = target_calibration_error(source, None, target.unlabelled())
-    shown = summary(result, Gate(), command=command_line())
-    deliver(shown, {**options, "quiet": False})
-    truth = calibration_error(target)
-    low, high = truth.confidence_interval(root=True)
-    say(
-        f"\nAnd with the target's labels? {truth.root:.4f} ({low:.4f} to {high:.4f}). "
-        f"Without them: {result.root:.4f}."
-    )
-    with quietly():
-        mended = recalibrate(source, None, target.unlabelled(), check=False)
-    low, high = mended.after.confidence_interval(root=True)
-    known = calibration_error(mended.probabilities, target.labels, interval=None)
-    say(
-        f"Mended, without them: {mended.after.root:.4f} ({low:.4f} to {high:.4f}). "
-        f"And with them: {known.root:.4f}."
-    )
-    for place, sample in zip(places.values(), (source, target.unlabelled()), strict=False):
-        write_atomically(place, data.as_csv(sample))
-    if places:
-        pair = " ".join(places.values())
-        say(f"Now try: calshift check {pair}")
-        say(f"and: calshift recalibrate {pair} -o {files}/mended.csv")
-    say(f"The report: {report}")
-    return int(shown["exit_code"])
+    unlabelled = target.unlabelled()
+    echo(INTRODUCTION.format(source=len(source), target=len(target)))
+    with ignore_warnings():
+        result = target_calibration_error(source, None, unlabelled)
+    summary = summarize(result, command=command_line())
+    write_outputs(summary, options)
+    with ignore_warnings():
+        found = recalibrate(source, None, unlabelled, check=False)
+    echo(f"\n{'RMS error on the target':25}{'without its labels':28}with its labels")
+    recalibrated = calibration_error(found.probabilities, target.labels)
+    for name, estimate, truth in (
+        ("as predicted", result, calibration_error(target)),
+        ("recalibrated", found.after, recalibrated),
+    ):
+        echo(f"{name:25}{_format(estimate):28}{_format(truth)}")
+    for path, sample in zip(paths, (source, unlabelled), strict=False):
+        write_atomically(path, data.as_csv(sample))
+    if paths:
+        pair = " ".join(paths)
+        echo(f"\nNow try: calshift check {pair}")
+        echo(f"and: calshift recalibrate {pair} -o {files}/recalibrated.csv")
+    echo(f"\nReport: {report}")
+    return int(summary["exit_code"])
+
+
+def _format(result: CalibrationErrorResult) -> str:
+    low, high = result.confidence_interval(root=True)
+    return f"{result.root:.4f} ({low:.4f} to {high:.4f})"

@@ -1,61 +1,60 @@
-"""calshift monitor: an answer for each window of time."""
+"""calshift monitor: the calibration error for each window of time."""
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import click
 
+from calshift._core.atomic_write import check_drawable, write_figure
 from calshift.cli.options import (
+    choice_option,
     column_spec,
-    command_line,
     debug_option,
+    drawn,
     estimate_arguments,
     estimate_options,
     file_options,
     gate_option,
     gate_options,
-    inputs,
+    provenance,
 )
-from calshift.cli.outputs import check_outputs, put, quietly, say
+from calshift.cli.outputs import (
+    check_outputs,
+    echo,
+    ignore_warnings,
+    json_option,
+    print_verdict,
+    write_text,
+)
 from calshift.cli.progress import progress_bar
 from calshift.cli.samples import open_windows
 from calshift.errors import InvalidInput
-from calshift.monitoring import monitor as monitored
-from calshift.report import as_json, check_drawable, monitoring_dict, write_figure
-from calshift.report.verdict import GATES
+from calshift.monitoring import monitor as monitor_windows
+from calshift.report import monitoring_dict, render_json
 
-COLOURS = {0: "green", 1: "red", 3: "yellow"}
-NOTES = {
-    ("breached", "lower"): "above the limit",
-    ("breached", "upper"): "not shown to be within the limit",
-    **{("fine", side): "" for side in GATES},
-    **{("untrusted", side): "not trusted" for side in GATES},
-}
+BREACHES = {"lower": "above the limit", "upper": "not shown to be within the limit"}
 
 
 @click.command()
 @file_options
-@click.option("--time", metavar="COLUMN", help="When each target row was predicted.")
-@click.option("--window", metavar="LENGTH", help="Such as 12h, 1d, 1w or 1mo.")
-@click.option("--rows", type=int, metavar="N", help="In its place: rows in each window.")
-@click.option(
-    "--alert",
-    type=click.Choice(("any", "last")),
-    default="any",
-    show_default=True,
-    help="Which windows decide the exit status.",
-)
+@click.option("--time", metavar="COLUMN", help="Column of the target with the time of each row.")
+@click.option("--window", metavar="LENGTH", help="Length of a window, such as 12h, 1d, 1w or 1mo.")
+@click.option("--rows", type=int, metavar="N", help="Rows in each window, instead of --window.")
+@choice_option("--alert", ("any", "last"), "Which windows determine the exit status.")
 @estimate_options
 @gate_options
-@click.option("--json", metavar="FILE", help="Write the series as JSON; - is the terminal.")
-@click.option("--plot", metavar="FILE", help="Draw it (png, svg, pdf).")
+@json_option
+@click.option("--plot", metavar="FILE", help="Draw the series (png, svg, pdf).")
 @debug_option
 def monitor(source: str, target: str, **options: Any) -> int:
-    """Estimate the error for each window of TARGET: by time, or by a number of rows."""
-    if options["window"] is not None and options["time"] is None:
-        msg = "--window needs --time COLUMN, the times of the target rows"
+    """Estimate the calibration error for each window of TARGET.
+
+    Windows are defined by time (--time and --window) or by a number of rows (--rows).
+    """
+    window, rows = options["window"], options["rows"]
+    if window is not None and (options["time"] is None or rows is not None):
+        msg = "--window requires --time COLUMN and cannot be combined with --rows"
         raise InvalidInput(msg)
     check_outputs(options, ("json", "plot"), (source, target))
     if options["plot"] is not None:
@@ -63,28 +62,21 @@ def monitor(source: str, target: str, **options: Any) -> int:
     gate = gate_option(options)
     opened, times = open_windows(source, target, column_spec(options, options["time"]))
     asked = estimate_arguments(options, opened)
-    with quietly(), progress_bar("windows") as told:
-        found = monitored(
-            opened.source, None, opened.target, times, window=options["window"],
-            rows=options["rows"], progress=told, **asked,
+    with ignore_warnings(), progress_bar("windows") as progress:
+        found = monitor_windows(
+            opened.source, None, opened.target, times, window=window, rows=rows,
+            progress=progress, **asked,
         )  # fmt: skip
     report = monitoring_dict(
-        found,
-        gate,
-        options["alert"],
-        inputs=inputs(source, target),
-        command=command_line(),
-        drawn={"seed": options["seed"], "draws": options["draws"]},
+        found, gate, options["alert"], **provenance(source, target), drawn=drawn(options)
     )
-    if options["json"] is not None:
-        put(options["json"], as_json(report))
+    write_text(options["json"], render_json(report))
     if options["plot"] is not None:
         axes = found.plot(level=gate.level, max_error=gate.max_error)
         write_figure(options["plot"], axes.figure)
-    aside = options["json"] == "-"
-    code = int(report["exit_code"])
-    shown = "\n".join(textwrap.wrap(report["verdict"], 98))
-    say(click.style(shown, fg=COLOURS[code], bold=True), aside)
-    notes = [NOTES[window["status"], gate.side] for window in report["windows"]]
-    say("\n" + found.table(gate.level, notes), aside)
-    return code
+    to_stderr = options["json"] == "-"
+    print_verdict(report["verdict"], report["status"], to_stderr)
+    words = {"breached": BREACHES[gate.side], "untrusted": "not reliable", "fine": ""}
+    notes = [words[window["status"]] for window in report["windows"]]
+    echo("\n" + found.table(gate.level, notes), to_stderr)
+    return int(report["exit_code"])

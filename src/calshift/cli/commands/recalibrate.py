@@ -1,103 +1,91 @@
-"""calshift recalibrate: the target's file again, with probabilities that fit its mix."""
+"""calshift recalibrate: the target's file with recalibrated probabilities."""
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import Any
 
 import click
 
-from calshift._core.text import printable
 from calshift.cli.options import (
     column_spec,
-    command_line,
     debug_option,
     file_options,
     gate_option,
     gate_options,
-    inputs,
+    method_option,
     no_check_option,
+    provenance,
+    recalibrated_option,
     seed_option,
+    value_option,
     weights_option,
 )
 from calshift.cli.outputs import (
-    COLOURS,
     check_outputs,
-    check_same_ending,
-    put,
-    put_bytes,
-    quietly,
-    say,
+    check_same_extension,
+    echo,
+    ignore_warnings,
+    json_option,
+    print_verdict,
+    wrap,
+    write_bytes,
+    write_text,
 )
 from calshift.cli.progress import progress_bar
 from calshift.cli.samples import read_pair
 from calshift.cli.weights_option import read_weights
 from calshift.io.formats.base import check_file
 from calshift.recalibration import DEFAULT_RECALIBRATOR, RECALIBRATORS
-from calshift.recalibration.recalibrate import recalibrate as recalibrated
-from calshift.report import as_json, recalibration_dict
-from calshift.report.verdict import EXIT_CODES
+from calshift.recalibration.recalibrate import recalibrate as recalibrate_target
+from calshift.report import recalibration_dict, render_json
 
 
 @click.command()
 @file_options
-@click.option(
-    "--output", "-o", metavar="FILE", required=True, help="TARGET again, mended; the same ending."
+@recalibrated_option
+@method_option(
+    RECALIBRATORS,
+    DEFAULT_RECALIBRATOR,
+    "'shift' recalibrates and adapts to the class priors; 'temperature', 'ensemble' and "
+    "'label-free' keep the ranking of classes.",
 )
-@click.option(
-    "--method",
-    type=click.Choice(list(RECALIBRATORS)),
-    default=DEFAULT_RECALIBRATOR,
-    show_default=True,
-    metavar="NAME",
-    help=f"{', '.join(RECALIBRATORS)}. 'shift' calibrates and follows the mix; 'temperature', "
-    "'ensemble' and 'label-free' keep the ranking of classes.",
-)
-@weights_option(None, " By default each method's own.")
-@click.option(
-    "--folds", default=5, show_default=True, help="Parts of the rows for the error after."
-)
+@weights_option(None, " The default depends on --method.")
+@value_option("--folds", 5, "Folds of the cross-fitted error after recalibration.")
 @seed_option
 @no_check_option
 @gate_options
-@click.option("--save", metavar="FILE", help="Write the recalibrator as JSON, for new rows.")
-@click.option("--json", metavar="FILE", help="Write everything as JSON; - is the terminal.")
+@click.option("--save", metavar="FILE", help="Write the recalibrator, for `calshift apply`.")
+@json_option
 @debug_option
 def recalibrate(source: str, target: str, **options: Any) -> int:
-    """Mend the probabilities of TARGET, which has no labels, with SOURCE, which has.
+    """Recalibrate the probabilities of TARGET, without its labels.
 
-    The output has all columns and rows of TARGET; only the probabilities differ. The error before
-    and after is printed; the one after is of rows that the mending was not fitted to. --max-error
-    is held against it.
+    The output has all columns and rows of TARGET; only the probabilities differ. The calibration
+    error before and after (cross-fitted) is printed; --max-error applies to the error after.
     """
     check_outputs(options, ("output", "save", "json"), (source, target))
-    check_same_ending(options["output"], target)
+    check_same_extension(options["output"], target)
     gate = gate_option(options)
-    check_file(Path(target))  # it is one file that is written again
+    check_file(Path(target))  # the output is one file
     pair = read_pair(source, target, column_spec(options))
     weights = options["weights"]
     if weights is not None:
         weights = read_weights(weights, pair.source.classes, pair.source.n_classes)
-    with quietly(), progress_bar("fits") as told:
-        found = recalibrated(
-            pair.source, None, pair.target, method=options["method"], weights=weights,
+    with ignore_warnings(), progress_bar("fits") as progress:
+        found = recalibrate_target(
+            pair.engines[0], None, pair.engines[1], method=options["method"], weights=weights,
             folds=options["folds"], rng=options["seed"], check=not options["no_check"],
-            progress=told,
+            progress=progress,
         )  # fmt: skip
-    report = recalibration_dict(
-        found, gate, inputs=inputs(source, target), command=command_line(), seed=options["seed"]
-    )
-    put_bytes(options["output"], pair.file.rewrite(found.probabilities))
-    if options["save"] is not None:
-        put(options["save"], as_json(found.recalibrator.to_dict()))
-    if options["json"] is not None:
-        put(options["json"], as_json(report))
-    aside = "-" in (options["json"], options["save"], options["output"])
-    shown = textwrap.fill(printable(report["verdict"]), 98)
-    say(click.style(shown, fg=COLOURS[report["status"]], bold=True), aside)
-    say(f"\n{found.table(gate.level)}\n", aside)
-    where = "" if options["output"] == "-" else f"Written to {options['output']}."
-    for note in (*report["notes"], where):
-        say(textwrap.fill(printable(note), 98), aside)
-    return EXIT_CODES[report["status"]]
+    report = recalibration_dict(found, gate, **provenance(source, target), seed=options["seed"])
+    write_bytes(options["output"], pair.file.rewrite(found.probabilities))
+    write_text(options["save"], render_json(found.recalibrator.to_dict()))
+    write_text(options["json"], render_json(report))
+    to_stderr = "-" in (options["json"], options["save"], options["output"])
+    print_verdict(report["verdict"], report["status"], to_stderr)
+    echo(f"\n{found.table(gate.level)}\n", to_stderr)
+    where = [] if options["output"] == "-" else [f"Written to {options['output']}."]
+    for note in (*report["notes"], *where):
+        echo(wrap(note), to_stderr)
+    return int(report["exit_code"])

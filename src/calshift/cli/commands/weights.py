@@ -1,13 +1,11 @@
-"""calshift weights: the new mix of classes."""
+"""calshift weights: class priors of the target, and class weights."""
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import click
 
-from calshift._core.text import printable
 from calshift.api import label_shift_weights
 from calshift.cli.options import (
     column_spec,
@@ -15,45 +13,56 @@ from calshift.cli.options import (
     engine_options,
     file_options,
     jobs_option,
+    level_option,
+    method_option,
 )
-from calshift.cli.outputs import check_outputs, put, quietly, say
+from calshift.cli.outputs import (
+    check_outputs,
+    echo,
+    ignore_warnings,
+    json_option,
+    print_verdict,
+    write_text,
+)
 from calshift.cli.progress import pass_bar
 from calshift.cli.samples import keep_checkpoint_until_written, open_samples
 from calshift.diagnostics.warnings import collect_warnings
-from calshift.report import as_json, weights_dict
+from calshift.report import render_json, weights_dict
 from calshift.weights import DEFAULT, METHODS
 
-UNTESTED = "not tested here: whether only the mix of classes changed (calshift check does)"
+UNTESTED = "label shift is assumed, not tested (calshift check tests it)"
 
 
 @click.command()
 @file_options
-@click.option("--method", type=click.Choice(list(METHODS)), default=DEFAULT, show_default=True)
-@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@method_option(METHODS, DEFAULT, "How the class priors are estimated.")
+@level_option
 @engine_options
 @jobs_option
-@click.option("--json", metavar="FILE", help="Write them as JSON; - is the terminal.")
+@json_option
 @debug_option
 def weights(source: str, target: str, **options: Any) -> int:
-    """Estimate the mix of classes in TARGET, which has no labels, and the class weights.
+    """Estimate the target class priors (prevalence).
 
-    Exit status 3 if they cannot be trusted. That only the mix changed is taken as given here;
-    `calshift check` tests it.
+    Prints the class weights too, without using target labels. Exit status 3 if the estimates are
+    not reliable. Label shift (that only the class priors changed) is assumed; `calshift check`
+    tests it.
     """
     check_outputs(options, ("json", "checkpoint"), (source, target))
     with keep_checkpoint_until_written(options["checkpoint"]) as checkpoint:
         samples = open_samples(source, target, column_spec(options), options)
-        with quietly(), pass_bar() as told:
+        with ignore_warnings(), pass_bar() as progress:
             found = label_shift_weights(
-                samples.source, None, samples.target, method=options["method"], progress=told,
+                samples.source, None, samples.target, method=options["method"], progress=progress,
                 checkpoint=checkpoint,
             )  # fmt: skip
-        doubts, trusted = collect_warnings(found, None, (0.0, 0.0), 0, n_target=samples.target_size)
+        size = samples.target.summary.size
+        notes, trusted = collect_warnings(found, None, (0.0, 0.0), 0, n_target=size)
         if options["json"] is not None:
-            put(options["json"], as_json(weights_dict(found, options["level"], trusted)))
-    aside = options["json"] == "-"
+            write_text(options["json"], render_json(weights_dict(found, options["level"], trusted)))
+    to_stderr = options["json"] == "-"
     if not trusted:
-        doubt = textwrap.fill(printable(f"Not to be trusted: {doubts[0]}"), 98)
-        say(click.style(f"{doubt}\n", fg="yellow", bold=True), aside)
-    say(f"{found}\n{UNTESTED}", aside)
+        print_verdict(f"Not reliable: {notes[0]}", "untrusted", to_stderr)
+        echo("", to_stderr)
+    echo(f"{found}\n{UNTESTED}", to_stderr)
     return 0 if trusted else 3

@@ -10,12 +10,12 @@ for (const table of document.querySelectorAll("table.sortable")) {
       (column === 0 && head.getAttribute("aria-sort") !== "ascending");
     for (const other of heads) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", up ? "ascending" : "descending");
-    const compared = (a, b) => {
+    const compare = (a, b) => {
       const x = value(a, column), y = value(b, column);
       if (typeof x === "string") return (up ? 1 : -1) * x.localeCompare(y, undefined, { numeric: true });
-      if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y);  // what is not known comes last
+      if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y);  // unknown values come last
       return (up ? 1 : -1) * (x - y);
     };
-    table.tBodies[0].append(...[...table.tBodies[0].rows].sort(compared));
+    table.tBodies[0].append(...[...table.tBodies[0].rows].sort(compare));
   }));
 }

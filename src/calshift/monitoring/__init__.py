@@ -1,0 +1,5 @@
+"""Calibration errors over windows of time or of rows."""
+
+from calshift.monitoring.series import monitor
+
+__all__ = ["monitor"]
