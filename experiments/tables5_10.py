@@ -37,11 +37,7 @@ def cases(asked: dict[str, Any]) -> Cases:
 
 
 def row(
-    known: dict[tuple[str, float], Pair],
-    name: str,
-    imbalance: int,
-    norm: int,
-    seed: int,
+    known: dict[tuple[str, float], Pair], name: str, imbalance: int, norm: int, seed: int
 ) -> dict[str, Any]:
     """With the network of that imbalance, or with a subsampled source."""
     if (name, imbalance) in known:

@@ -669,10 +669,7 @@ def questions(draw):
 
 
 @settings(
-    max_examples=100,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
+    max_examples=100, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
 @given(questions())
 def test_a_number_or_a_refusal(question):

@@ -456,10 +456,7 @@ NAMED_ARGUMENTS = {
         lambda: calshift.reliability_curve(GOOD, [0, 1, 1], OFF, weights=ONES),
     ),
     "bin_edges": ("p_target", lambda: calshift.bin_edges(OFF)),
-    "accumulate source": (
-        "p_source",
-        lambda: calshift.accumulate(OFF, [0, 1, 1], edges=EDGES),
-    ),
+    "accumulate source": ("p_source", lambda: calshift.accumulate(OFF, [0, 1, 1], edges=EDGES)),
     "accumulate target": ("p_target", lambda: calshift.accumulate(p_target=OFF, edges=EDGES)),
 }
 NAMED_LABELS = {

@@ -283,8 +283,7 @@ def test_errors_and_curves_with_estimated_weights(name):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    "name",
-    [*CONSTANT, "two equal columns", "a column of zeros", "2 target rows", "1 target rows"],
+    "name", [*CONSTANT, "two equal columns", "a column of zeros", "2 target rows", "1 target rows"]
 )
 def test_says_so_where_nothing_is_known(name, method):
     if name == "a column of zeros" and method in ("kmm", "map"):

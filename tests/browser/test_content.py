@@ -24,11 +24,7 @@ NO_WORD = re.compile(r"\b(None|nan|inf|undefined|NaN)\b|\{\{|\{%")
 LARGEST = 500_000  # bytes of a page
 SECTIONS = {"errors", "priors", "reliability", "classes", "weights", "assumption", "settings"}
 PARTS = ("#errors table", "#classes table", "#priors .priors", "#reliability svg", "#settings dl")
-LABELS = {
-    "fine": "Within the limit",
-    "breached": "Above the limit",
-    "untrusted": "Not reliable",
-}
+LABELS = {"fine": "Within the limit", "breached": "Above the limit", "untrusted": "Not reliable"}
 
 
 def size(html: str) -> int:

@@ -8,15 +8,7 @@ import pytest
 
 from calshift.report import render_html
 from tests.browser.conftest import ELSEWHERE
-from tests.browser.pages import (
-    IMAGE,
-    KINDS,
-    SCRIPT,
-    SHOWN_NAMES,
-    odd_result,
-    page_of,
-    plain_report,
-)
+from tests.browser.pages import IMAGE, KINDS, SCRIPT, SHOWN_NAMES, odd_result, page_of, plain_report
 
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="[^"]*">\n')
 ACTS = {

@@ -12,7 +12,7 @@ import pytest
 
 from calshift import Predictions
 from calshift.engines import Arrays
-from calshift.scaling.penalised import Prior
+from calshift.scaling.fit import Prior
 from calshift.weights import METHODS, estimate_weights
 
 STEP = 0.05

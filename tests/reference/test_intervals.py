@@ -26,7 +26,7 @@ from interval_cases import (
 import calshift
 from calshift import Predictions
 from calshift.results import SquaredErrorDistribution
-from calshift.scaling.penalised import Prior
+from calshift.scaling.fit import Prior
 
 WEIGHTS = ("given", "em-bcts", "bbse-soft", "rlls")
 EDGES = [0.1, 0.3, 0.6]

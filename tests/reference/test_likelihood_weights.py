@@ -270,7 +270,7 @@ def test_a_search_that_is_cut_short_says_so_and_stays_where_it_was(steps, monkey
     simulation = GaussianSimulation(n_classes=4, temperature=0.4)
     source = Predictions(*simulation.source(800, rng=3))
     fitted = [fit_scaling("bcts", Blocks(Arrays(source)), source.class_counts)]
-    monkeypatch.setattr("calshift.scaling.penalised.MOST_STEPS", steps)
+    monkeypatch.setattr("calshift.scaling.fit.MOST_STEPS", steps)
     fitted.append(fit_scaling("bcts", Blocks(Arrays(source)), source.class_counts))
     assert [one.converged for one in fitted] == [True, False]
     hits = [np.log(one(source)[np.arange(800), source.y]).mean() for one in (*fitted,)]

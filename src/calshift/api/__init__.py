@@ -12,15 +12,7 @@ from calshift.api.label_shift import check_label_shift, label_shift_weights, wei
 from calshift.api.sums import accumulate, bin_edges
 
 __all__ = [
-    "accumulate",
-    "bin_edges",
-    "calibration_error",
-    "check_label_shift",
-    "compare",
-    "label_shift_weights",
-    "reliability_curve",
-    "target_calibration_error",
-    "target_calibration_error_from",
-    "variance_algorithm1",
-    "weights_from_labels",
-]
+    "accumulate", "bin_edges", "calibration_error", "check_label_shift", "compare",
+    "label_shift_weights", "reliability_curve", "target_calibration_error",
+    "target_calibration_error_from", "variance_algorithm1", "weights_from_labels",
+]  # fmt: skip

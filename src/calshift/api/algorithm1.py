@@ -6,26 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from calshift._core.validate import (
-    validate_rng,
-)
+from calshift._core.validate import validate_rng
 from calshift.binning.events import select_events
 from calshift.diagnostics.warnings import announce
 from calshift.engines.base import Engine
 from calshift.engines.open import open_pair, open_source
 from calshift.errors import InvalidInput
 from calshift.inference.algorithm1 import event_variances, variance_of
-from calshift.inference.assemble import (
-    sum_variances,
-)
+from calshift.inference.assemble import sum_variances
 from calshift.inference.options import Options
-from calshift.results import (
-    AlgorithmVariance,
-    ClassWeights,
-)
-from calshift.weights import (
-    resolve_class_weights,
-)
+from calshift.results import AlgorithmVariance, ClassWeights
+from calshift.weights import resolve_class_weights
 
 
 def variance_algorithm1(

@@ -7,32 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from calshift._core.validate import (
-    is_number,
-)
+from calshift._core.validate import is_number
 from calshift.binning.events import select_events
 from calshift.binning.statistics import ShiftStatistics
 from calshift.diagnostics.label_shift_check import label_shift_check
 from calshift.diagnostics.warnings import announce
 from calshift.engines.open import open_engine, open_pair, start_run
 from calshift.errors import InvalidInput
-from calshift.estimators import from_statistics, shifted_square
-from calshift.inference.assemble import (
-    labelled_result,
-    shifted_result,
-    target_result,
-)
-from calshift.inference.compare import difference
+from calshift.estimators.binned import from_statistics
+from calshift.estimators.paper import shifted_square
+from calshift.inference.assemble import labelled_result, shifted_result, target_result
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.options import Options, Progress, Resampling
-from calshift.results import (
-    CalibrationErrorResult,
-    Difference,
-)
-from calshift.weights import (
-    DEFAULT,
-    make_given_weights,
-)
+from calshift.results import CalibrationErrorResult, Difference
+from calshift.results.difference import compare_results
+from calshift.weights import DEFAULT, make_given_weights
 
 CHECK_LEVEL, CHECK_DRAWS = 0.05, 200  # of the test that comes with an estimate
 
@@ -261,7 +250,7 @@ def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
     >>> print(calshift.compare(result, result.source))
     Difference of calibration errors (root): -0.0729, 95% interval -0.0861 to -0.0598: different
     """
-    return difference(a, b)
+    return compare_results(a, b)
 
 
 def _class_counts(statistics: ShiftStatistics) -> np.ndarray:

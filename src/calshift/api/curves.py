@@ -11,13 +11,8 @@ from calshift.diagnostics.warnings import announce
 from calshift.engines.open import open_pair, open_source
 from calshift.errors import InvalidInput
 from calshift.inference.reliability import reliability_curves
-from calshift.results import (
-    ReliabilityCurve,
-)
-from calshift.weights import (
-    DEFAULT,
-    resolve_class_weights,
-)
+from calshift.results import ReliabilityCurve
+from calshift.weights import DEFAULT, resolve_class_weights
 from calshift.weights.influence import ScaledWeights
 
 

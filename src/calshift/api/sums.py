@@ -6,9 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from calshift._core.validate import (
-    check_same_names,
-)
+from calshift._core.validate import check_same_names
 from calshift.binning.edges import BinEdges
 from calshift.binning.events import select_binned_events
 from calshift.binning.find_edges import find_edges

@@ -19,13 +19,7 @@ from calshift.binning.edges import (
     validate_bins,
 )
 from calshift.binning.events import Events
-from calshift.binning.placement import (
-    KEPT_SCORES,
-    BinLocator,
-    ScoreBlock,
-    locate,
-    score_blocks,
-)
+from calshift.binning.placement import KEPT_SCORES, BinLocator, ScoreBlock, locate, score_blocks
 from calshift.binning.quantiles import order_statistics
 from calshift.compiled import fastest
 from calshift.engines.base import Engine

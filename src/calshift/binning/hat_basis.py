@@ -46,13 +46,9 @@ def positions(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 @fastest
 def choose_knots(
-    t: np.ndarray,
-    source: np.ndarray,
-    target: np.ndarray,
-    bins: np.ndarray,
-    hats: int,
+    t: np.ndarray, source: np.ndarray, target: np.ndarray, bins: np.ndarray, hats: int,
     least: tuple[float, float, float],
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """(E, B) bool, the bins with a knot, from positions and rows (E, B) of their first ``bins``.
 
     ``least`` : source rows of a knot where distinct scores are few, else, and target rows.
@@ -64,12 +60,9 @@ def choose_knots(
 
 
 def _knots(
-    t: np.ndarray,
-    source_count: np.ndarray,
-    target_count: np.ndarray,
-    hats: int,
+    t: np.ndarray, source_count: np.ndarray, target_count: np.ndarray, hats: int,
     least: tuple[float, float, float],
-) -> list[int]:
+) -> list[int]:  # fmt: skip
     """Bins at which an event has knots: even steps in t, longer where rows are few.
 
     From the middle outwards, so that scores read from the other end (1 - p) have the same knots.

@@ -19,7 +19,6 @@ BLOCK_EVENTS = 64  # transposed at once, to read whole cache lines
 TRANSPOSED_ROWS = 512  # at once, which stay in the cache
 PART_SCORES = 2**16  # of a part of a block: temporaries of that size stay in the cache
 KEPT_SCORES = 2**22  # of a sample in memory whose blocks are kept between passes
-KEPT_TABLES = 64  # events whose tables are kept between batches
 MOST_CORRECTIONS = 4  # edges in one cell of the grid, above which a search is faster
 
 
@@ -177,21 +176,13 @@ class BinLocator:
 
     def table(self, events: slice) -> np.ndarray:
         """(E, CELLS) the bin of each cell: how many edges lie in cells before it."""
-        if self._known is not None:
-            return self._known[events]
-        if len(self.edges) <= KEPT_TABLES:
-            return self._tables[events]
-        return self._make_table(range(len(self.edges))[events])
+        return (self._tables if self._known is None else self._known)[events]
 
     @cached_property
     def _tables(self) -> np.ndarray:
-        return self._make_table(range(len(self.edges)))
-
-    def _make_table(self, events: range) -> np.ndarray:
-        table = np.zeros((len(events), CELLS), bin_type(self.width))
-        for row, k in zip(table, events, strict=True):
-            after = self._edge_cells[k] + 1
-            np.add.at(row, after[after < CELLS], 1)
+        table = np.zeros((len(self.edges), CELLS), bin_type(self.width))
+        for row, cells in zip(table, self._edge_cells, strict=True):
+            np.add.at(row, cells[cells < CELLS - 1] + 1, 1)
         return np.cumsum(table, axis=1, out=table)
 
     def _above(self, kind: np.dtype) -> np.ndarray:

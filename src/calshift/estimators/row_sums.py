@@ -17,13 +17,9 @@ MOST_SUMS = 2**20  # by event, bin and label
 
 @fastest
 def sum_source(
-    score: np.ndarray,
-    bins: np.ndarray,
-    width: int,
-    true: np.ndarray,
-    weight: np.ndarray,
+    score: np.ndarray, bins: np.ndarray, width: int, true: np.ndarray, weight: np.ndarray,
     frequency: np.ndarray | None,
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """(4, E, B) sums of f, f w, f w^2 and f w u over the rows of each bin.
 
     ``true`` (n,) is the event that came true, counted from the first of these events.

@@ -19,14 +19,8 @@ from calshift.binning.statistics import ShiftStatistics, source_kernel, target_k
 from calshift.engines.base import Engine, rows_in_memory
 from calshift.engines.sample_summary import SampleSummary
 from calshift.errors import InvalidInput
-from calshift.estimators import (
-    Sample,
-    kernel_error,
-    labelled_error,
-    labelled_ratio,
-    shifted_error,
-    shifted_ratio,
-)
+from calshift.estimators.kernel import Sample, kernel_error
+from calshift.estimators.paper import labelled_error, labelled_ratio, shifted_error, shifted_ratio
 from calshift.estimators.regression import (
     BinSums,
     ResidualRegression,
@@ -117,11 +111,7 @@ def gather_statistics(source: Engine, target: Engine | None, edges: BinEdges) ->
 
 
 def _estimate_as_paper(
-    source: Engine,
-    target: Engine | None,
-    edges: BinEdges,
-    options: Options,
-    w: np.ndarray,
+    source: Engine, target: Engine | None, edges: BinEdges, options: Options, w: np.ndarray
 ) -> EventEstimates:
     """The paper's estimator: ratios from sums, then the error in a second pass."""
     values, merged = [], 0

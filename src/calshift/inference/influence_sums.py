@@ -17,12 +17,7 @@ from calshift._core.predictions import Predictions
 from calshift.binning.placement import ScoreBlock, labelled_blocks, true_event
 from calshift.compiled import fastest
 from calshift.estimators.regression import SMALLEST_GAP, sign
-from calshift.inference.row_influence import (
-    InfluenceTables,
-    RowTerms,
-    sparse_rows,
-    sum_by_label,
-)
+from calshift.inference.row_influence import InfluenceTables, RowTerms, sparse_rows, sum_by_label
 from calshift.inference.signed_residuals import SignedResiduals
 from calshift.weights.influence import ScaledWeights
 
@@ -34,21 +29,11 @@ SPARSE = 8  # rows to one above the threshold, from which only those are sketche
 
 @fastest
 def add_source_influence(
-    score: np.ndarray,
-    bins: np.ndarray,
-    true: np.ndarray,
-    weight: np.ndarray,
-    frequency: np.ndarray | None,
-    fit: np.ndarray,
-    plugin: np.ndarray,
-    through: np.ndarray,
-    own: float,
-    sketch: np.ndarray,
-    threshold: float,
-    least: float,
-    total: np.ndarray,
+    score: np.ndarray, bins: np.ndarray, true: np.ndarray, weight: np.ndarray,
+    frequency: np.ndarray | None, fit: np.ndarray, plugin: np.ndarray, through: np.ndarray,
+    own: float, sketch: np.ndarray, threshold: float, least: float, total: np.ndarray,
     x: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Sums over labelled rows of some events: noise (2, E, B), and squared influence (E,).
 
     Adds to ``total`` (n,) the influence of each row on |a|^2, and to ``x`` (n, D) its influence on
@@ -83,13 +68,9 @@ def add_source_influence(
 
 
 def _add_sketch(
-    part: ScoreBlock,
-    pulled: np.ndarray,
-    gap: np.ndarray,
-    above: np.ndarray,
-    sketch: np.ndarray,
+    part: ScoreBlock, pulled: np.ndarray, gap: np.ndarray, above: np.ndarray, sketch: np.ndarray,
     x: np.ndarray,
-) -> None:
+) -> None:  # fmt: skip
     """Add w e / sqrt(1 - l) times the sketch, for rows above the threshold."""
     Z = sketch[part.events].reshape(-1, sketch.shape[2])
     if np.count_nonzero(above) * SPARSE > above.size:
@@ -103,12 +84,9 @@ def _add_sketch(
 
 @fastest
 def add_target_influence(
-    bins: np.ndarray,
-    frequency: np.ndarray | None,
-    values: np.ndarray,
-    through: np.ndarray,
+    bins: np.ndarray, frequency: np.ndarray | None, values: np.ndarray, through: np.ndarray,
     total: np.ndarray,
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """(E,) sums of squares of the values (E, B) of the bins in which rows lie.
 
     Adds the values to ``total`` (n,); ``through`` as in `add_source_influence`.

@@ -115,8 +115,7 @@ class KeptCurves(Frozen):
         added = source_sums(source, found, self.weights)
         return [
             one.curve(
-                added[k]["variance"] + self._target_variance(one, k) + one.outside,
-                added[k]["mass"],
+                added[k]["variance"] + self._target_variance(one, k) + one.outside, added[k]["mass"]
             )
             for k, one in enumerate(found)
         ]

@@ -34,10 +34,7 @@ class FileReader:
     """Rows of files; ``classes`` names the classes where files do not, or their order."""
 
     def __init__(
-        self,
-        parts: FileSet,
-        classes: tuple[Any, ...] | None = None,
-        batch_rows: int | None = None,
+        self, parts: FileSet, classes: tuple[Any, ...] | None = None, batch_rows: int | None = None
     ) -> None:
         alone = parts.files[0].one_column  # its name is that of the second class
         ordered = classes is not None and not alone

@@ -46,16 +46,8 @@ def make_recalibrator(method: Any) -> Recalibrator:
 
 
 __all__ = [
-    "DEFAULT_RECALIBRATOR",
-    "RECALIBRATORS",
-    "BiasCorrectedTemperatureScaling",
-    "Chain",
-    "EnsembleTemperatureScaling",
-    "IsotonicScaling",
-    "LabelFreeTemperatureScaling",
-    "PriorCorrection",
-    "ShiftScaling",
-    "TemperatureScaling",
-    "VectorScaling",
+    "DEFAULT_RECALIBRATOR", "RECALIBRATORS", "BiasCorrectedTemperatureScaling", "Chain",
+    "EnsembleTemperatureScaling", "IsotonicScaling", "LabelFreeTemperatureScaling",
+    "PriorCorrection", "ShiftScaling", "TemperatureScaling", "VectorScaling",
     "make_recalibrator",
-]
+]  # fmt: skip

@@ -17,13 +17,16 @@ from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 from calshift.scaling.calibrator import LEAST_PROBABILITY, Scaling
 from calshift.scaling.fit import (
+    LEAST_STRENGTH,
+    Maximum,
+    Prior,
     complement_projector,
     embed_block,
     log_share_design,
     make_identity,
     make_scaling_prior,
+    maximize_penalised,
 )
-from calshift.scaling.penalised import LEAST_STRENGTH, Maximum, Prior, maximize_penalised
 
 LARGEST_STRENGTH = 1e4  # a standard deviation of .01
 PRIOR_STEPS = {"vs": 20, "bcts": 8}  # fewer for many classes, where a step is expensive

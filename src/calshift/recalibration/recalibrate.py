@@ -14,11 +14,11 @@ from calshift.engines import Arrays
 from calshift.engines.open import rows_of_pair
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.inference.assemble import target_result
-from calshift.inference.compare import difference
 from calshift.inference.options import Options, Progress
 from calshift.recalibration import DEFAULT_RECALIBRATOR, make_recalibrator
 from calshift.recalibration.base import Recalibrator
 from calshift.results import RecalibrationResult
+from calshift.results.difference import compare_results
 from calshift.weights import DEFAULT
 
 FEW_CERTAIN, MOST_CERTAIN = 0.01, 0.5  # shares of certain rows: a warning; not usable
@@ -105,7 +105,7 @@ def recalibrate(
         recalibrator=fitted,
         before=before,
         after=after,
-        change=difference(after, before),
+        change=compare_results(after, before),
         folds=int(folds_of_rows[0].max()) + 1,
         notes=notes,
         usable=usable,

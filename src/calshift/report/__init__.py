@@ -12,4 +12,4 @@ __all__ = [
     "fragment", "monitoring_dict", "recalibration_dict", "render_html", "render_json",
     "render_markdown", "render_prometheus", "render_text", "summarize", "weights_dict",
     "write_report",
-]  # fmt: skip
+]  # fmt: skip  # fmt: skip

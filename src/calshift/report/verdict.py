@@ -11,8 +11,8 @@ from calshift._core.text import class_names, percent
 from calshift._core.validate import is_number, validate_level
 from calshift.diagnostics.warnings import LEAST_TARGET
 from calshift.errors import InvalidInput
-from calshift.inference.compare import difference
 from calshift.results import CalibrationErrorResult, Difference
+from calshift.results.difference import compare_results
 
 GATES = ("lower", "upper")
 EXIT_CODES = {"fine": 0, "breached": 1, "untrusted": 3}
@@ -84,7 +84,7 @@ def change(result: CalibrationErrorResult) -> Difference | None:
     """The difference target - source, where both have the influence of each row."""
     if result.source is None or result._influence is None or result.source._influence is None:
         return None
-    return difference(result, result.source)
+    return compare_results(result, result.source)
 
 
 def verdict(result: CalibrationErrorResult, gate: Gate) -> str:

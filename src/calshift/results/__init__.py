@@ -18,20 +18,8 @@ from calshift.results.recalibration import RecalibrationResult
 from calshift.results.reliability_curve import ReliabilityCurve
 
 __all__ = [
-    "AbsoluteErrorDistribution",
-    "AlgorithmVariance",
-    "BootstrapDistribution",
-    "CalibrationErrorResult",
-    "ClassWeights",
-    "Difference",
-    "LabelShiftCheck",
-    "MonitoringResult",
-    "RecalibrationResult",
-    "ReliabilityCurve",
-    "RowInfluence",
-    "SamplingDistribution",
-    "Skipped",
-    "SquaredErrorDistribution",
-    "Window",
-    "wilson_interval",
-]
+    "AbsoluteErrorDistribution", "AlgorithmVariance", "BootstrapDistribution",
+    "CalibrationErrorResult", "ClassWeights", "Difference", "LabelShiftCheck",
+    "MonitoringResult", "RecalibrationResult", "ReliabilityCurve", "RowInfluence",
+    "SamplingDistribution", "Skipped", "SquaredErrorDistribution", "Window", "wilson_interval",
+]  # fmt: skip

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from calshift._core.frozen import Frozen
-
-if TYPE_CHECKING:
-    from calshift.results.calibration_error import CalibrationErrorResult
+from calshift.errors import InvalidInput
+from calshift.results.calibration_error import CalibrationErrorResult
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,3 +91,30 @@ class Difference(Frozen):
 
     def __repr__(self) -> str:
         return f"Difference(estimate={self.estimate:.6g}, root={self.root:.4g})"
+
+
+def compare_results(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
+    """The difference a - b, with the correlation of their estimates."""
+    for name, one in (("a", a), ("b", b)):
+        if not isinstance(one, CalibrationErrorResult):
+            msg = f"{name} must be a CalibrationErrorResult; got {type(one)!r}"
+            raise InvalidInput(msg)
+        if one._influence is None:
+            msg = (
+                f'{name} must have been made with interval="influence" (norm 1 or 2, with bins) '
+                "of rows in memory: the influence of rows that are read in passes is not kept"
+            )
+            raise InvalidInput(msg)
+    for name in ("kind", "norm", "estimator"):
+        one, other = getattr(a, name), getattr(b, name)
+        if one != other:
+            msg = f"a and b must have the same {name}; they have {one!r} and {other!r}"
+            raise InvalidInput(msg)
+    assert a._influence is not None
+    assert b._influence is not None
+    if not a._influence.has_same_rows(b._influence):
+        msg = "a and b must be of the same rows in the same order: their labels or sizes differ"
+        raise InvalidInput(msg)
+    variance = a._influence.variance * b._influence.variance
+    shared = a._influence.with_other(b._influence) / np.sqrt(variance) if variance > 0 else 0.0
+    return Difference(a, b, float(np.clip(shared, -1.0, 1.0)))

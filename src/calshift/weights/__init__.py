@@ -61,10 +61,6 @@ def estimate_weights(
 
 
 __all__ = [
-    "DEFAULT",
-    "METHODS",
-    "estimate_weights",
-    "make_given_weights",
-    "resolve_class_weights",
+    "DEFAULT", "METHODS", "estimate_weights", "make_given_weights", "resolve_class_weights",
     "weights_from_counts",
-]
+]  # fmt: skip

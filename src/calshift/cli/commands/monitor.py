@@ -7,26 +7,8 @@ from typing import Any
 import click
 
 from calshift._core.atomic_write import check_drawable, write_figure
-from calshift.cli.options import (
-    choice_option,
-    column_spec,
-    debug_option,
-    drawn,
-    estimate_arguments,
-    estimate_options,
-    file_options,
-    gate_option,
-    gate_options,
-    provenance,
-)
-from calshift.cli.outputs import (
-    check_outputs,
-    echo,
-    ignore_warnings,
-    json_option,
-    print_verdict,
-    write_text,
-)
+from calshift.cli import options as opt
+from calshift.cli import outputs as out
 from calshift.cli.progress import progress_bar
 from calshift.cli.samples import open_windows
 from calshift.errors import InvalidInput
@@ -37,16 +19,16 @@ BREACHES = {"lower": "above the limit", "upper": "not shown to be within the lim
 
 
 @click.command()
-@file_options
+@opt.file_options
 @click.option("--time", metavar="COLUMN", help="Column of the target with the time of each row.")
 @click.option("--window", metavar="LENGTH", help="Length of a window, such as 12h, 1d, 1w or 1mo.")
 @click.option("--rows", type=int, metavar="N", help="Rows in each window, instead of --window.")
-@choice_option("--alert", ("any", "last"), "Which windows determine the exit status.")
-@estimate_options
-@gate_options
-@json_option
+@opt.choice_option("--alert", ("any", "last"), "Which windows determine the exit status.")
+@opt.estimate_options
+@opt.gate_options
+@out.json_option
 @click.option("--plot", metavar="FILE", help="Draw the series (png, svg, pdf).")
-@debug_option
+@opt.debug_option
 def monitor(source: str, target: str, **options: Any) -> int:
     """Estimate the calibration error for each window of TARGET.
 
@@ -56,27 +38,27 @@ def monitor(source: str, target: str, **options: Any) -> int:
     if window is not None and (options["time"] is None or rows is not None):
         msg = "--window requires --time COLUMN and cannot be combined with --rows"
         raise InvalidInput(msg)
-    check_outputs(options, ("json", "plot"), (source, target))
+    out.check_outputs(options, ("json", "plot"), (source, target))
     if options["plot"] is not None:
         check_drawable(options["plot"])
-    gate = gate_option(options)
-    opened, times = open_windows(source, target, column_spec(options, options["time"]))
-    asked = estimate_arguments(options, opened)
-    with ignore_warnings(), progress_bar("windows") as progress:
+    gate = opt.gate_option(options)
+    opened, times = open_windows(source, target, opt.column_spec(options, options["time"]))
+    asked = opt.estimate_arguments(options, opened)
+    with out.ignore_warnings(), progress_bar("windows") as progress:
         found = monitor_windows(
             opened.source, None, opened.target, times, window=window, rows=rows,
             progress=progress, **asked,
         )  # fmt: skip
     report = monitoring_dict(
-        found, gate, options["alert"], **provenance(source, target), drawn=drawn(options)
+        found, gate, options["alert"], **opt.provenance(source, target), drawn=opt.drawn(options)
     )
-    write_text(options["json"], render_json(report))
+    out.write_text(options["json"], render_json(report))
     if options["plot"] is not None:
         axes = found.plot(level=gate.level, max_error=gate.max_error)
         write_figure(options["plot"], axes.figure)
     to_stderr = options["json"] == "-"
-    print_verdict(report["verdict"], report["status"], to_stderr)
+    out.print_verdict(report["verdict"], report["status"], to_stderr)
     words = {"breached": BREACHES[gate.side], "untrusted": "not reliable", "fine": ""}
     notes = [words[window["status"]] for window in report["windows"]]
-    echo("\n" + found.table(gate.level, notes), to_stderr)
+    out.echo("\n" + found.table(gate.level, notes), to_stderr)
     return int(report["exit_code"])

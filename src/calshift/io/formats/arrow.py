@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from calshift.io.formats._arrow_columns import ArrowColumns, replace_columns, resize_batches
-from calshift.io.formats.base import BATCH, Batches, Names, read_errors
+from calshift.io.formats.base import (
+    BATCH,
+    ArrowColumns,
+    Batches,
+    Names,
+    read_errors,
+    replace_columns,
+    resize_batches,
+)
 
 BUFFER = 2**20  # bytes read of a column at a time, instead of whole row groups
 

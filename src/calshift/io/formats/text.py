@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from calshift.errors import InvalidInput
-from calshift.io.formats._arrow_columns import ArrowColumns, resize_batches
 from calshift.io.formats.base import (
     BATCH,
     PACKINGS,
+    ArrowColumns,
     Batches,
     Names,
     check_rows,
     read_errors,
+    resize_batches,
     shorten,
 )
 
