@@ -14,8 +14,7 @@ from calshift._core.validate import validate_classes
 from calshift.errors import InvalidInput
 from calshift.io.columns import ResolvedColumns, quote
 from calshift.io.decode import decode_numbers, encode_label_column
-from calshift.io.file_reader import python_option_names
-from calshift.io.labels import LabelCodes
+from calshift.io.file_reader import LabelCodes, python_option_names
 from calshift.io.prediction_file import decode_probabilities, errors_name_file
 
 Names = tuple[Any, ...] | None

@@ -15,8 +15,7 @@ from calshift.engines.spark.errors import short_errors
 from calshift.engines.spark.rows import TableRows, in_order, may_be_names, spark_label_encoder
 from calshift.errors import InvalidInput
 from calshift.io.columns import ColumnSpec, check_unique, column_spec, find_columns
-from calshift.io.file_reader import python_option_names
-from calshift.io.labels import LabelCodes
+from calshift.io.file_reader import LabelCodes, python_option_names
 from calshift.io.prediction_file import binary_class_names
 
 MOST_LABELS = 100_000  # different ones; a column with more does not contain labels
