@@ -18,6 +18,8 @@ from tests.browser.pages import (
     plain_report,
 )
 
+pytestmark = pytest.mark.browser
+
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="[^"]*">\n')
 ACTS = {
     "inline script": "<script>alert('inline script')</script>",
