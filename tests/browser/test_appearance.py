@@ -6,6 +6,8 @@ import pytest
 
 from tests.browser.pages import KINDS, odd_result, page_of, page_with_status
 
+pytestmark = pytest.mark.browser
+
 ENOUGH = 4.5  # WCAG 2.1, level AA, of text
 PHONES = (360, 320)
 DESKTOP = {"width": 1280, "height": 800}

@@ -20,6 +20,8 @@ from tests.browser.pages import (
     written,
 )
 
+pytestmark = pytest.mark.browser
+
 NO_WORD = re.compile(r"\b(None|nan|inf|undefined|NaN)\b|\{\{|\{%")
 LARGEST = 500_000  # bytes of a page
 SECTIONS = {"errors", "priors", "reliability", "classes", "weights", "assumption", "settings"}

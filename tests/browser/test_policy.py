@@ -10,6 +10,8 @@ from calshift.report import render_html
 from tests.browser.conftest import ELSEWHERE
 from tests.browser.pages import IMAGE, KINDS, SCRIPT, SHOWN_NAMES, odd_result, page_of, plain_report
 
+pytestmark = pytest.mark.browser
+
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="[^"]*">\n')
 ACTS = {
     "inline script": "<script>alert('inline script')</script>",

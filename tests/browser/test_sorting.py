@@ -6,6 +6,8 @@ import pytest
 
 from tests.browser.pages import page_of, page_of_classes
 
+pytestmark = pytest.mark.browser
+
 NUMBERS = [None, 0.5, 10.25, 0.25]  # as text, even counted as people do, 0.5 is before 0.25
 UP = ["0.25", "0.5", "10.25", ""]
 DOWN = ["10.25", "0.5", "0.25", ""]

@@ -21,6 +21,7 @@ from calshift.weights.mixture import _gradient
 from tests.prediction_files import NAMES, SIMULATION, named
 
 pytestmark = [
+    pytest.mark.spark,
     pytest.mark.xdist_group("spark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

@@ -19,6 +19,7 @@ from calshift.io.columns import ColumnSpec
 from tests.prediction_files import NAMES, SIMULATION, named
 
 pytestmark = [
+    pytest.mark.spark,
     pytest.mark.xdist_group("spark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

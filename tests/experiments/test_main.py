@@ -14,7 +14,7 @@ import pytest
 from experiments import figure6
 from experiments.__main__ import EXPERIMENTS, main
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "experiments" / "results"
 
 

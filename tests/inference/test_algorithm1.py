@@ -13,8 +13,7 @@ import calshift
 from calshift import AlgorithmVariance, InvalidInput, Predictions
 from calshift.inference.algorithm1 import Bin, variance_of
 from calshift.simulate import BetaSimulation, GaussianSimulation
-
-from .laws.samples import pair
+from tests.properties.samples import pair
 
 BETA = BetaSimulation()
 KINDS = ("binary", "classwise")

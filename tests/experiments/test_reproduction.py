@@ -25,7 +25,7 @@ from experiments import (
 from experiments.__main__ import main
 from experiments.running import PAPER
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TEXT = ROOT.parent / "shared" / "paper" / "000_63198a8ff1985392.txt"
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import calshift
-
-from .laws.samples import free, pair
+from tests.properties.samples import free, pair
 
 
 def test_weights_from_labels_are_ratios_of_shares():

@@ -14,7 +14,7 @@ import pytest
 
 import calshift
 
-BESIDE = Path(__file__).parents[2] / "shared" / "data" / "predictions"
+BESIDE = Path(__file__).parents[3] / "shared" / "data" / "predictions"
 FOLDER = Path(os.environ.get("CALSHIFT_PREDICTIONS", BESIDE))
 pytestmark = [
     pytest.mark.skipif(not FOLDER.is_dir(), reason="no saved predictions on this machine"),
