@@ -61,6 +61,19 @@ SAMPLES = {  # source, its labels, target
     "unseen classes": (simplex(40, 4, 4), cycle(40, 2), simplex(25, 4, 5)),
     "a class once": (simplex(40, 3, 6), np.r_[2, cycle(39, 2)], simplex(25, 3, 7)),
 }
+ALIKE = {  # others are much like these: they are for the slow lane
+    "constant",
+    "constant scores",
+    "all 1",
+    "certain and right",
+    "two rows",
+    "two tied rows",
+    "two target rows",
+    "two source rows",
+}
+samples = pytest.mark.parametrize(
+    "name", [pytest.param(s, marks=pytest.mark.slow) if s in ALIKE else s for s in SAMPLES]
+)
 MANY = simplex(60, 50, 8), np.r_[np.arange(50), np.zeros(10, int)], simplex(60, 50, 9)
 MANY_UNSEEN = simplex(60, 50, 10, 0.05), cycle(60, 9), simplex(60, 50, 11, 0.05)
 
@@ -158,7 +171,7 @@ def shifted(calls, weights):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("kind", ["classwise", "top-label"])
-@pytest.mark.parametrize("name", SAMPLES)
+@samples
 def test_binned_errors(name, kind, estimator):
     sample = SAMPLES[name]
     calls = list(binned_calls(sample, kind, estimator))  # .source is the error with labels
@@ -171,7 +184,7 @@ def test_binned_errors(name, kind, estimator):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("kind", ["classwise", "canonical"])
-@pytest.mark.parametrize("name", SAMPLES)
+@samples
 def test_kernel_errors(name, kind, estimator):
     sample = SAMPLES[name]
     calls = list(kernel_calls(sample, kind, estimator, ("auto", 1e-3, 10.0)))
@@ -194,7 +207,7 @@ def test_more_classes_than_rows_can_tell(sample, estimator):
         assert complaints(shifted(calls, weights)) == {}
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@samples
 def test_curves_and_sums(name):
     p, y, q = sample = SAMPLES[name]
     calls = {}
@@ -258,7 +271,7 @@ def test_the_papers_estimator_stands_weights_of_any_size(kind, scale):
 
 
 @pytest.mark.parametrize("estimator", ["debiased", "plugin"])
-@pytest.mark.parametrize("name", SAMPLES)
+@samples
 def test_an_error_without_weights_has_the_size_of_an_error(name, estimator):
     p, y, _ = SAMPLES[name]
     for bins in ("auto", 3):

@@ -426,12 +426,14 @@ def test_a_file_s_content_does_not_steer_the_terminal_from_a_complaint(good, tmp
     assert done.stderr[:-1].isprintable()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one[0])
 def test_names_beyond_ascii_do_not_break_a_narrow_terminal(command, odd):
     done = run(*command, *odd, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_json_stays_json_on_a_narrow_terminal(odd):
     narrow = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = run("check", *odd, "--json", "-", env=narrow)
@@ -464,6 +466,7 @@ def demo(tmp_path_factory):
     return place, run("demo", cwd=place)
 
 
+@pytest.mark.slow
 def test_demo_prints_the_estimate_beside_the_truth(demo):
     _, done = demo
     assert done.returncode == 0
@@ -500,6 +503,7 @@ def test_demo_gives_the_numbers_of_the_library(demo):
     assert re.findall(r"(\S+) \(", line) == [f"{result.root:.4f}", f"{truth.root:.4f}"]
 
 
+@pytest.mark.slow
 def test_demo_files_can_be_checked_as_printed(demo, tmp_path):
     done = run("demo", "--files", ".", "--report", "page.html", cwd=tmp_path)
     assert done.returncode == 0

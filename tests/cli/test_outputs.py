@@ -301,6 +301,7 @@ def test_the_same_command_gives_the_same_bits(both, report, tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_the_seed_moves_the_bootstrap_and_nothing_else(both, tmp_path):
     found = []
     for seed in ("0", "0", "1"):
@@ -543,6 +544,7 @@ def test_write_report_fails_as_whole_too(result, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_leaves_nothing(both, tmp_path):
     resource = pytest.importorskip("resource")
     limited = (

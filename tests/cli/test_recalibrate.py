@@ -357,6 +357,7 @@ def test_every_other_byte_of_a_csv_stays(line, mark, coding, place, tmp_path, ex
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_cells_with_lines_in_them_are_read_in_files_of_many_blocks(place, tmp_path):
     before, after = tmp_path / "t.csv", tmp_path / "m.csv"
     before.write_bytes(odd_csv(24_000))  # pyarrow reads blocks of about a megabyte

@@ -31,6 +31,7 @@ def flattened(p: np.ndarray, power: float = 0.6) -> np.ndarray:
 # --- false alarms and power
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "n", "m"),
     [
@@ -52,6 +53,7 @@ def test_false_alarms_are_as_rare_as_the_level(asked, n, m):
     assert 4 <= sum(check.rejected for check in checks) <= 23
 
 
+@pytest.mark.slow
 def test_p_values_are_uniform_under_label_shift():
     """Kolmogorov's distance of 200 p-values, with 1.63 / sqrt(200) as the 1% bound."""
     p = np.sort([check_label_shift(*drawn(600, 600, s), rng=s).p_value for s in range(200)])

@@ -169,6 +169,7 @@ def test_a_checkpoint_of_another_run_is_refused(folders, capsys, tmp_path):
     assert path.read_text() == "something else"
 
 
+@pytest.mark.slow
 def test_a_bar_says_which_pass_it_is_on_a_terminal_only(folders):
     arguments = ["check", *folders, "--engine", "batches", "-q", "--no-check"]
     plain = subprocess.run(

@@ -84,6 +84,7 @@ def interrupted(arguments: list[str], after: int, cwd: Path) -> tuple[int, str]:
 # --- Ctrl-C
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [3, 30])
 @pytest.mark.parametrize("command", ["check", "weights"])
 def test_ctrl_c_says_how_to_go_on_and_the_same_command_does(command, after, folders, tmp_path):
@@ -154,6 +155,7 @@ def check_one_line(done: subprocess.CompletedProcess[str], name: str) -> None:
     assert re.match(rf"calshift: .*{name} cannot be written \(File too large\)", done.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("face", ["report", "json"])
 def test_a_full_disk_under_the_report(face, folders, tmp_path):
     old = tmp_path / "out"

@@ -25,6 +25,7 @@ def draws(n: int, number: int, norm: float, **options) -> np.ndarray:
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [1, 2])
 def test_debiased_is_nearly_unbiased_without_labels(norm):
     """Mean of 300 draws at n = 500 within 3% of the truth (the basis) plus 4 standard errors."""
@@ -32,6 +33,7 @@ def test_debiased_is_nearly_unbiased_without_labels(norm):
     assert abs(found.mean() - truth) < 0.03 * truth + 4 * found.std() / np.sqrt(300)
 
 
+@pytest.mark.slow
 def test_the_papers_estimator_is_many_times_worse():
     """300 draws at n = 500: the ratio of RMSEs is about 14; each RMSE is known to some 5%."""
     truth = BETA.true_error()
@@ -40,6 +42,7 @@ def test_the_papers_estimator_is_many_times_worse():
     assert papers / ours > 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", ["source", "target"])
 @pytest.mark.parametrize("norm", [1, 2])
 def test_debiased_is_nearly_unbiased_with_labels(domain, norm):
@@ -64,6 +67,7 @@ def test_a_calibrated_model_shows_no_error(kind):
     assert min(found) < 0  # the sign is kept
 
 
+@pytest.mark.slow
 def test_ten_classes_have_little_bias():
     """|bias| below 0.7 sd of one draw (the limit at n = 1000) plus 4 standard errors."""
     simulation = GaussianSimulation(seed=3)
@@ -77,6 +81,7 @@ def test_ten_classes_have_little_bias():
     assert abs(np.mean(found) - truth) < (0.7 + 4 / np.sqrt(40)) * sd
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("K", "dimensions"), [(3, 3), (4, 4)])
 def test_canonical_error_is_found_where_its_dimension_allows(K, dimensions):
     """p determines the posterior, so the truth is a plain mean; the kernel smooths some away."""
@@ -95,6 +100,7 @@ def test_canonical_error_is_found_where_its_dimension_allows(K, dimensions):
     assert abs(np.mean(found) - truth) < 0.2 * truth + 4 * np.std(found, ddof=1) / np.sqrt(5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [3, 6])
 def test_a_calibrated_model_shows_no_canonical_error(K):
     """Mean of 20 signed estimates within 4 standard errors of 0."""

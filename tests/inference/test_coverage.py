@@ -58,6 +58,7 @@ def least(draws):
     return 0.93 - 3 * np.sqrt(0.93 * 0.07 / draws)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -71,6 +72,7 @@ def test_a_miscalibrated_model(weights, norm):
     assert high < 0.6 * low  # of normal ones .674 / 1.96 = .34
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
 @pytest.mark.parametrize("norm", [1, 2])
 def test_a_calibrated_model_of_ten_classes(norm):
@@ -86,6 +88,7 @@ def test_a_calibrated_model_of_ten_classes(norm):
     assert np.median(ends[:, 1]) < most
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_noise_of_the_target_alone_does_not_cover(weights):
@@ -101,6 +104,7 @@ def test_noise_of_the_target_alone_does_not_cover(weights):
     assert covered(intervals(results, 1), truth) > least(200)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
 def test_the_papers_variance_does_not_cover():
     """Its estimate counts noise and the spread inside bins as error; its variance cannot mend that.

@@ -82,6 +82,7 @@ def test_with_labels_it_is_wilsons_interval():
 STEP = 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
 @pytest.mark.parametrize("weights", ["labels", "given", "bbse-soft", "em"])
 @pytest.mark.parametrize("kind", BINNED)
@@ -114,6 +115,7 @@ def test_standard_error_is_made_of_derivatives_by_sample_weights(kind, weights):
     assert made().standard_error == pytest.approx(np.sqrt(variance), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
 @pytest.mark.parametrize("weights", ["labels", "given", "em-bcts"])
 def test_band_covers_the_frequency_of_the_population(weights):

@@ -98,6 +98,7 @@ EDGES = [0.2, 0.4, 0.6, 0.8]
 SIZES = {"binary": (900, 700), "classwise": (2000, 1500), "top-label": (2000, 1500)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stratified", [False, True], ids=["drawn", "stratified"])
 @pytest.mark.parametrize("kind", BINNED)
 @pytest.mark.parametrize("method", ["given", "bbse-soft"])

@@ -82,6 +82,7 @@ def test_correlation_and_ends_from_the_moves_of_the_rows(norm):
     assert with_source.correlation == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [1, 2])
 def test_standard_error_is_the_spread_of_the_difference_over_draws(norm):
     """Two models: nearly the same rows' noise, so the difference is far surer than either.

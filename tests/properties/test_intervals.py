@@ -305,6 +305,7 @@ def test_absolute_intervals_nest_and_hold_the_estimate(seed):
         assert high <= square.confidence_interval(level, root=True)[1] * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("df", [1, 8, 200])
 @pytest.mark.parametrize("sizes", [0.0, 0.3, 1.0, 10.0, 100.0])
 def test_the_interval_covers_if_the_law_holds(df, sizes):

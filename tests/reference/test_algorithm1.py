@@ -211,6 +211,7 @@ def redrawn(draws, rows_of_score, target=None, w=None, norm=2, counts_fixed=True
     return np.var(estimates, ddof=1), *np.mean(reported, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [1, 2])
 def test_with_labels_it_is_right_at_fixed_scores(norm):
     """Counts of scores fixed, labels binomial: what Algorithm 1 assumes.
@@ -222,6 +223,7 @@ def test_with_labels_it_is_right_at_fixed_scores(norm):
     assert papers == pytest.approx(monte_carlo, rel=0.22)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [1, 2])
 def test_without_labels_it_is_right_if_source_counts_of_the_bins_are_fixed(norm):
     """The n_b the paper takes as given are given here. Tolerance as above."""
@@ -231,6 +233,7 @@ def test_without_labels_it_is_right_if_source_counts_of_the_bins_are_fixed(norm)
     assert corrected > 1.3 * papers  # for other draws than these
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [1, 2])
 def test_without_labels_the_corrected_one_is_right_if_they_are_not(norm):
     """Source rows drawn anew, as samples are: n_b varies, and the paper's misses it.

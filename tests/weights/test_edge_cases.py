@@ -246,6 +246,7 @@ def test_numbers_whatever_comes(name):
 NASTY = [0.0, 5e-324, 1e-300, 1e-17, 1e-12, 0.1, 0.5, 0.5 + 1e-16, 0.9, 1 - 1e-16, 1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_numbers_from_a_few_nasty_rows(seed):
     rng = np.random.default_rng(seed)
@@ -316,6 +317,7 @@ def test_a_certain_row_many_times_is_its_class(method):
     assert np.argmax(weights.prior_target) == np.argmax(row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_standard_errors_have_the_size_of_the_errors(method):
     """Without a warning about the mix, its error is not many times the one announced."""

@@ -23,6 +23,7 @@ def draw(simulation, seed, labels=60, n=600, m=2000):
     return p, y, q, calshift.weights_from_labels(y, z, 3)
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_repetition(simulation):
     """400 draws: a standard deviation is known to 1 / sqrt(800) = 3.5%; asked within 4 of them."""
     found = [draw(simulation, seed) for seed in range(400)]
