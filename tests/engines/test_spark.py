@@ -181,7 +181,7 @@ def test_finished_passes_are_kept(written, tmp_path):
 
 def test_an_interrupted_run_goes_on_from_its_checkpoint(written, tmp_path, monkeypatch):
     tables = written({"p": P, "y": Y}, parts=1), written({"p": Q}, parts=1)
-    made, stops, real = [], [6], Spark._added
+    made, stops, real = [], [6], Spark._sum
 
     def interrupted(sample, kernel):
         made.append(kernel)
@@ -197,7 +197,7 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(written, tmp_path, monke
         )
 
     place = tmp_path / "sums.npz"
-    monkeypatch.setattr(Spark, "_added", interrupted)
+    monkeypatch.setattr(Spark, "_sum", interrupted)
     with pytest.raises(KeyboardInterrupt):
         answer()
     assert place.exists()

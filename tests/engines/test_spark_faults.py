@@ -153,7 +153,7 @@ def test_labels_and_classes_that_do_not_fit_are_named(written):
         calshift.scan_spark(written({"p": P, "y": named(Y)}))
     with pytest.raises(InvalidInput, match=r"3 classes, and names were given for 2"):
         _ = calshift.scan_spark(written({"p": P, "y": Y}), classes=["a", "b"]).summary
-    with pytest.raises(InvalidInput, match=r"no column of labels .*label="):
+    with pytest.raises(InvalidInput, match=r"no column of labels, .*label="):
         calshift.scan_spark(written({"p": P}), labelled=True)
     with pytest.raises(InvalidInput, match="must be a Spark DataFrame"):
         calshift.scan_spark(P)
