@@ -34,7 +34,7 @@ from tables import write_table
 
 import calshift
 from calshift.binning.events import select_events
-from calshift.diagnostics.warnings import collect_warnings
+from calshift.diagnostics.trust import collect_warnings
 from calshift.engines.open import open_pair
 from calshift.inference.assemble import estimate_target
 from calshift.inference.options import Options

@@ -92,7 +92,7 @@ FAULTS = (
     ),
     Fault(
         "standard error of the bootstrap divides by the number of draws",
-        "results/intervals.py",
+        "results/intervals/squared_l2.py",
         "np.nanstd(self.draws, axis=0, ddof=1)",
         "np.nanstd(self.draws, axis=0, ddof=0)",
         "results properties/test_bootstrap.py",

@@ -8,7 +8,7 @@ import numpy as np
 
 from calshift._core.validate import validate_rng
 from calshift.binning.events import select_events
-from calshift.diagnostics.warnings import announce
+from calshift.diagnostics.trust import announce
 from calshift.engines.base import Engine
 from calshift.engines.open import open_pair, open_source
 from calshift.errors import InvalidInput

@@ -11,7 +11,7 @@ from calshift._core.validate import is_number
 from calshift.binning.events import select_events
 from calshift.binning.statistics import ShiftStatistics
 from calshift.diagnostics.label_shift_check import label_shift_check
-from calshift.diagnostics.warnings import announce
+from calshift.diagnostics.trust import announce
 from calshift.engines.open import open_engine, open_pair, start_run
 from calshift.errors import InvalidInput
 from calshift.estimators.binned import from_statistics

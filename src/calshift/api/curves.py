@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calshift.binning.events import select_binned_events
-from calshift.diagnostics.warnings import announce
+from calshift.diagnostics.trust import announce
 from calshift.engines.open import open_pair, open_source
 from calshift.errors import InvalidInput
 from calshift.inference.reliability import reliability_curves

@@ -9,7 +9,7 @@ import numpy as np
 
 from calshift._core.validate import MOST_CLASSES, encode_labels, validate_integer
 from calshift.diagnostics.label_shift_check import label_shift_check
-from calshift.diagnostics.warnings import announce
+from calshift.diagnostics.trust import announce
 from calshift.engines.open import open_pair, start_run
 from calshift.inference.options import Progress
 from calshift.results import ClassWeights, LabelShiftCheck

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calshift.binning.events import Events, select_events
-from calshift.diagnostics.warnings import collect_warnings
+from calshift.diagnostics.trust import collect_warnings
 from calshift.engines.base import Engine
 from calshift.inference.estimate import event_errors
 from calshift.inference.event_estimates import EventEstimates

@@ -12,7 +12,7 @@ import numpy as np
 from calshift._core.predictions import Predictions, concatenate_rows
 from calshift._core.validate import is_number
 from calshift.diagnostics.label_shift_check import label_shift_check
-from calshift.diagnostics.warnings import LEAST_TARGET
+from calshift.diagnostics.trust import LEAST_TARGET
 from calshift.engines import Arrays, Batches
 from calshift.engines.base import Engine
 from calshift.engines.open import open_pair

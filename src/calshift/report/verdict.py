@@ -9,7 +9,7 @@ import numpy as np
 
 from calshift._core.text import class_names, percent
 from calshift._core.validate import is_number, validate_level
-from calshift.diagnostics.warnings import LEAST_TARGET
+from calshift.diagnostics.trust import LEAST_TARGET
 from calshift.errors import InvalidInput
 from calshift.results import CalibrationErrorResult, Difference
 from calshift.results.difference import compare_results

@@ -11,7 +11,7 @@ from calshift.cli import options as opt
 from calshift.cli import outputs as out
 from calshift.cli.progress import pass_bar
 from calshift.cli.samples import keep_checkpoint_until_written, open_samples
-from calshift.diagnostics.warnings import collect_warnings
+from calshift.diagnostics.trust import collect_warnings
 from calshift.report import render_json, weights_dict
 from calshift.weights import DEFAULT, METHODS
 

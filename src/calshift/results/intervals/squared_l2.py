@@ -1,14 +1,14 @@
-"""Sampling distributions of calibration errors: standard errors and intervals.
+"""Interval of the squared (L2) error. (docs/mathematics.md 8)
 
-See docs/mathematics.md 8. The fields of a distribution may be arrays, one entry for each class.
+Fields may be arrays, one entry for each class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite, nan, sqrt
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +19,6 @@ LEAST = 1e-300  # probability that has a quantile
 ONE_SIDED = 0.7  # of the tail, where all of it is in the upper tail: a margin for the approximation
 FAR = 1e4  # noncentrality above which chi-square is taken as normal: chndtr slows down there
 MANY_DEGREES = 1e9  # of freedom, above which too: chndtr fails
-
-
-class SamplingDistribution(Protocol):
-    """Sampling distribution of an error, or of an array of errors."""
-
-    @property
-    def standard_error(self) -> np.ndarray:
-        """Of the estimate."""
-
-    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper ends, at least 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,118 +131,6 @@ class AcceptanceRegion:
         return self.normal((x - self.df - shift) / sqrt(2 * self.df + 4 * shift))
 
 
-@dataclass(frozen=True, eq=False)
-class AbsoluteErrorDistribution(Frozen):
-    """Distribution of mean |g|, between two bounds.
-
-    A mean of u s, with |s| <= 1 from the other rows' fit, cannot exceed mean |g| in expectation: it
-    bounds the error from below. From above, any remaining bias of the bias-corrected estimate is
-    upwards, and no mean of |g| exceeds the root of the mean of g^2.
-
-    Attributes
-    ----------
-    estimate : mean |d|, bias-corrected
-    least : mean of u s, where s is the fit in standard errors clipped to [-1, 1]
-    variance : of either
-    square : the distribution of mean g^2
-    """
-
-    estimate: Any
-    least: Any
-    variance: Any
-    square: SquaredErrorDistribution
-
-    @property
-    def standard_error(self) -> np.ndarray:
-        """Of the estimate."""
-        return np.asarray(np.sqrt(self.variance))
-
-    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """From below the lower bound to above the upper one; from 0 if g = 0 is not rejected.
-
-        It contains the estimate, and the root of the squared error where that is less: the lower
-        bound is a mean over the source, and may exceed both by chance.
-        """
-        from scipy.special import ndtri
-
-        reach = ndtri((1 + level) / 2) * self.standard_error
-        low, high = self.square.interval(level)
-        root = np.sqrt(np.maximum(self.square.plug - self.square.bias, 0.0))
-        bound = np.minimum(self.least - reach, np.minimum(self.estimate, root))
-        return (
-            np.where(low > 0, np.maximum(bound, 0.0), 0.0),
-            np.minimum(self.estimate + reach, np.sqrt(high)),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class BootstrapDistribution(Frozen):
-    """Distribution of an estimate by the bootstrap.
-
-    Resampling adds noise, and with it bias, to the draws: their deviations from their own mean are
-    added to the estimate. Near an error of 0 the interval is too wide.
-
-    Attributes
-    ----------
-    estimate : (), or (E,)
-    draws : (draws,), or (draws, E); NaN where a draw has no estimate
-    """
-
-    estimate: Any
-    draws: np.ndarray
-
-    @property
-    def standard_error(self) -> np.ndarray:
-        """Standard deviation of the draws."""
-        return np.asarray(np.nanstd(self.draws, axis=0, ddof=1))
-
-    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """The estimate plus the quantiles of the draws around their mean."""
-        tail = (1 - level) / 2
-        ends = np.nanquantile(self.draws, [tail, 1 - tail], axis=0)
-        around = ends - np.nanmean(self.draws, axis=0)
-        low, high = np.maximum(self.estimate + around, 0.0)
-        return low, high
-
-
-@dataclass(frozen=True, eq=False)
-class RowInfluence(Frozen):
-    """Influence of each row on an error, for the covariance of two errors of the same rows.
-
-    Attributes
-    ----------
-    source, target : (n,), and (m,) or None for an error with labels
-    fingerprint : checksum of the source's labels and weights, which identifies the rows
-    outside : influence of observations of neither sample
-    """
-
-    source: np.ndarray
-    target: np.ndarray | None
-    fingerprint: int = 0
-    outside: np.ndarray = field(default_factory=lambda: np.zeros(0))
-
-    def has_same_rows(self, other: RowInfluence) -> bool:
-        """Whether both are of the same rows, judged by labels and sizes."""
-        same = self.fingerprint == other.fingerprint and self.source.shape == other.source.shape
-        if self.target is None or other.target is None:
-            return same
-        return same and self.target.shape == other.target.shape
-
-    @property
-    def variance(self) -> float:
-        """Of the error, to first order."""
-        return self.with_other(self)
-
-    def with_other(self, other: RowInfluence) -> float:
-        """Covariance with an error of the same rows; a sample that one lacks is not shared."""
-        shared = float(self.source @ other.source)
-        if self.outside.shape == other.outside.shape:
-            shared += float(self.outside @ other.outside)
-        if self.target is None or other.target is None:
-            return shared
-        return shared + float(self.target @ other.target)
-
-
 def _crossing(
     excess: Callable[[float], float],
     below: tuple[float, float],
@@ -293,13 +170,3 @@ def _safe_step(a: float, b: float, c: float, fa: float, fb: float, fc: float) ->
     step = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
     least = min(CLOSE * abs(a) / abs(b - a), 0.5)
     return min(max(step, least), 1 - least)
-
-
-def wilson_interval(share: np.ndarray, n: Any, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's interval of proportions among n observations, within [0, 1]."""
-    from scipy.special import ndtri  # late: importing calshift must be fast
-
-    z = ndtri((1 + level) / 2)
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    reach = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    return np.clip(middle - reach, 0, 1), np.clip(middle + reach, 0, 1)

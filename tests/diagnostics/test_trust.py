@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift.diagnostics.warnings import collect_warnings
+from calshift.diagnostics.trust import collect_warnings
 from calshift.simulate import BetaSimulation, GaussianSimulation
 
 
