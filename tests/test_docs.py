@@ -154,20 +154,3 @@ def test_scripts_behind_the_documentation_import_names_that_exist(script):
     for module, name in imported_names(script):
         found = hasattr(import_module(module), name) or find_spec(f"{module}.{name}")
         assert found, f"{script.name}: from {module} import {name}"
-
-
-def prose(page: Path) -> str:
-    """A page without the blocks that show what the program prints."""
-
-    def kept(block: re.Match[str]) -> str:
-        return block[0] if block[1] else ""
-
-    text = page.read_text(encoding="utf-8")
-    return re.sub(r"^```(\w*)\n.*?^```$", kept, text, flags=re.S | re.M)
-
-
-@pytest.mark.parametrize(
-    "page",
-    [page for page in (*PAGES, ROOT / "CHANGELOG.md") if page.name != "architecture.md"],
-    ids=lambda page: page.name,
-)
