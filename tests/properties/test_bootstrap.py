@@ -61,6 +61,7 @@ def test_interval_is_the_spread_of_the_draws_around_the_estimate():
     assert result.estimate == result_of(p, y, q, w, interval=None).estimate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"norm": 1}, {"estimator": "plugin"}, {"bins": 4}])
 @pytest.mark.parametrize("weights", ["bbse-soft", "em-bcts", "given"])
 def test_each_draw_is_the_estimate_of_rows_counted_again(weights, options):
