@@ -220,7 +220,7 @@ def first_failure(tests: str, lane: str, source: Path) -> str | None:
     )  # fmt: skip
     if done.returncode in (NOTHING_FOUND, NO_TESTS):
         return None
-    failed = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", done.stdout, re.M)
+    failed = re.search(r"^(?:FAILED|ERROR) tests/(.+?)(?: - .*)?$", done.stdout, re.M)
     if done.returncode != FOUND or failed is None:
         raise SystemExit(done.stdout + done.stderr)
     return failed[1]
@@ -236,6 +236,9 @@ def find(fault: Fault) -> tuple[str, str]:
         for lane in LANES:
             test = first_failure(fault.tests, lane, source)
             if test is not None:
+                if first_failure(test.partition("[")[0], lane, ROOT / "src") is not None:
+                    msg = f"{test} fails without a fault too: repair it first"
+                    raise SystemExit(msg)
                 return lane, test
     return "not caught", ""
 

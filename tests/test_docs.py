@@ -109,6 +109,7 @@ def test_the_tutorial_runs_and_says_what_comes_out(tmp_path, monkeypatch, capsys
     assert (tmp_path / "page.html").exists()
 
 
+@pytest.mark.slow
 def test_the_tutorial_shows_what_the_demo_prints(tmp_path, monkeypatch, capsys):
     from calshift.cli.main import status
 

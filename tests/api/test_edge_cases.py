@@ -182,6 +182,7 @@ def test_binned_errors(name, kind, estimator):
         assert complaints(asked, allow_refusal=rows < 2) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("kind", ["classwise", "canonical"])
 @samples

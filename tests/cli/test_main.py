@@ -275,6 +275,7 @@ def test_the_process_ends_with_2_and_one_line(tmp_path):
     assert re.fullmatch(r"calshift: gone.csv: no such file.*\n", done.stderr)
 
 
+@pytest.mark.slow
 def test_a_reader_that_left_is_no_breach(good):
     reading, writing = os.pipe()
     os.close(reading)
@@ -286,6 +287,7 @@ def test_a_reader_that_left_is_no_breach(good):
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 def test_a_full_disk_under_standard_output_is_no_fault_of_ours(good):
     with open("/dev/full", "w") as full:
@@ -344,6 +346,7 @@ def test_without_matplotlib_drawing_says_what_to_install():
     assert "pip install 'calshift[plot]'" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "arguments"),
     [
@@ -371,12 +374,14 @@ def test_a_missing_package_is_named(package, arguments, folder, tmp_path):
 COMMANDS = [["check"], ["weights"], ["monitor", "--rows", "300"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one[0])
 def test_no_colour_where_nobody_sees_it(command, other):
     done = run(*command, *other)
     assert ESCAPE not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["check"], ["monitor", "--rows", "300"]], ids=lambda c: c[0])
 def test_colour_on_a_terminal_unless_refused(command, good):
     asked = [*command, *good, "--max-error", "0.2"]
@@ -385,6 +390,7 @@ def test_colour_on_a_terminal_unless_refused(command, good):
         assert ESCAPE not in on_a_terminal(*asked, **refused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "colour"), [("0.2", 32), ("0.01", 31)], ids=["fine is green", "breached is red"]
 )
@@ -398,6 +404,7 @@ def check_harmless(shown: str) -> None:
     assert all(line.isprintable() for line in STYLE.sub("", shown).split("\r\n"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one[0])
 @pytest.mark.parametrize("files", ["odd", "lacking"])
 def test_names_of_classes_do_not_steer_the_terminal(command, files, folder):
@@ -407,6 +414,7 @@ def test_names_of_classes_do_not_steer_the_terminal(command, files, folder):
     check_harmless(shown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("face", ["json", "markdown", "prometheus"])
 def test_nor_where_a_face_of_the_report_goes_to_the_terminal(face, odd):
     check_harmless(on_a_terminal("check", *odd, f"--{face}", "-"))
@@ -485,6 +493,7 @@ def test_demo_prints_the_estimate_beside_the_truth(demo):
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_demo_writes_the_page_and_nothing_else(demo):
     place, done = demo
     assert [one.name for one in place.iterdir()] == ["calshift-report.html"]

@@ -60,6 +60,7 @@ def samples(left: list[int], problem=KeyboardInterrupt):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUESTIONS)
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, OSError])
 def test_interrupted_anywhere_it_goes_on_to_the_same_numbers(name, problem, tmp_path):

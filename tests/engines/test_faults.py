@@ -167,6 +167,7 @@ def test_a_full_disk_under_the_report(face, folders, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "source", "target"]
 
 
+@pytest.mark.slow
 def test_a_report_that_cannot_be_written_leaves_the_sums(folders, tmp_path):
     arguments = ["check", *folders, "--checkpoint", "run.npz", "--report", "/dev/full"]
     done = run("from calshift.cli.main import main; main()", *arguments, cwd=tmp_path)
@@ -183,6 +184,7 @@ def test_a_report_that_cannot_be_written_leaves_the_sums(folders, tmp_path):
     assert (tmp_path / "page.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reported", [False, True])
 def test_a_full_disk_under_the_checkpoint(reported, folders, tmp_path):
     """The run goes on; only if its answer is lost too, it tells that the sums are."""
@@ -236,6 +238,7 @@ except calshift.InvalidInput as problem:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_memory_stays_far_below_the_data(tmp_path):
     """Ten parts of 24 MB: a child that scans them grows by less than two."""
     p = np.random.default_rng(0).dirichlet(np.ones(100), 60_000).astype(np.float32)

@@ -165,6 +165,7 @@ def test_sums_of_scanned_samples_add_up(tmp_path):
     close(sums.target, whole.target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [3, 97, 1299, 5000])
 @pytest.mark.parametrize("asked", [{}, {"norm": 1, "bins": 10}, {"kind": "top-label"}])
 def test_batches_of_any_size_and_empty_ones_between_them(size, asked):

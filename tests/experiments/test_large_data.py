@@ -355,6 +355,7 @@ def tiny_model(classes=3, side=8, seed=0, dropout=0.0):
     )
 
 
+@pytest.mark.slow
 def test_the_middle_of_an_image_is_predicted_from(tmp_path):
     pytest.importorskip("torch", reason="inputs are tensors")
     pixels = generator().integers(0, 256, (256, 256, 3), dtype=np.uint8)
@@ -399,6 +400,7 @@ def test_batches_are_the_same_in_another_process(tmp_path):
     assert not torch.equal(x, replace(batches, seed=(0, 2))[2][0])
 
 
+@pytest.mark.slow
 def test_tuning_learns_and_goes_on_from_its_checkpoint(tmp_path, capsys):
     torch = pytest.importorskip("torch", reason="training needs torch")
     rows, plan, prepare = coloured(tmp_path), Plan(epochs=4, batch=16), Pictures(8)

@@ -135,6 +135,7 @@ def test_a_method_without_an_answer_leaves_a_gap(folder, monkeypatch):
     assert text.splitlines()[-1].rstrip(" |").endswith("--")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["table1", "table2", "table3", "tables5-10", "table11", "figure2"])
 def test_every_table_runs_and_goes_on(name, folder, tmp_path, capsys):
     results = tmp_path / "results"
@@ -312,6 +313,7 @@ def test_figure3_asks_for_the_papers_settings():
     assert list(figure3.printed("size")["with labels"]) == [str(n) for n in figure3.SIZES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["figure3", "figure4", "figure5"])
 def test_kept_ablations_are_written_up_as_they_are(name, tmp_path):
     """From what is kept, without running: the page and the picture come out again."""

@@ -34,6 +34,7 @@ def both(p, y, q, w, **options):
 # --- drawn and computed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [1, 2, 2.5])
 @pytest.mark.parametrize("kind", KINDS)
 def test_drawing_gives_the_computed_variance_on_average(kind, norm):
@@ -97,6 +98,7 @@ def by_class(rng, n, prior):
     return np.where(y == 1, rng.beta(*BETA.positive, n), rng.beta(*BETA.negative, n)), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "draws"), [(500, 500), (1000, 300)])
 @pytest.mark.parametrize("fixed", [False, True])
 def test_the_corrected_variance_is_near_the_truth_where_the_papers_is_half(n, draws, fixed):
@@ -108,6 +110,7 @@ def test_the_corrected_variance_is_near_the_truth_where_the_papers_is_half(n, dr
     assert papers < 0.65 * monte_carlo
 
 
+@pytest.mark.slow
 def test_classes_of_a_shifted_error_are_nearly_independent():
     """Corrected variance of the mean over 4 classes against 300 draws: .9 in
     benchmarks/results/algorithm1.md; four standard errors are 33%."""

@@ -28,6 +28,7 @@ def batches(q, size):
     return calshift.scan([q[start : start + size] for start in range(0, len(q), size)])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
 @pytest.mark.parametrize("size", [1, 97, 5000])
 @pytest.mark.parametrize("asked", [{"rows": 400}, {"window": "1d"}, {"rows": 500, "timed": True}])
@@ -64,6 +65,7 @@ def test_times_that_go_back_are_refused(rows):
         calshift.monitor(p, y, batches(q, 100), time[::-1], window="1d")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more", [[], ["--estimator", "paper", "--weights", "bbse", "--draws", "20"]]
 )

@@ -66,6 +66,7 @@ def test_each_window_of_rows_is_the_estimate_on_its_rows():
         check_equal(result, P_TARGET[window.start : window.end])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",
     [

@@ -61,6 +61,7 @@ def test_interval_is_the_spread_of_the_draws_around_the_estimate():
     assert result.estimate == result_of(p, y, q, w, interval=None).estimate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"norm": 1}, {"estimator": "plugin"}, {"bins": 4}])
 @pytest.mark.parametrize("weights", ["bbse-soft", "em-bcts", "given"])
 def test_each_draw_is_the_estimate_of_rows_counted_again(weights, options):
@@ -116,6 +117,7 @@ def test_spread_of_the_draws_is_what_the_moves_of_the_rows_give(kind, method, st
     assert boot.standard_error == pytest.approx(np.sqrt(law.first + 2 * law.second), rel=0.26)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["bbse-soft", "em-bcts"])
 def test_weights_are_refitted_in_every_draw(method):
     """A small target tells little of the mix: most noise is that of the weights.
@@ -172,6 +174,7 @@ def test_bad_requests_are_named(options):
         result_of(p, y, q, w, interval="bootstrap", **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["em-bcts", "bbse", "rlls", "elsa", "kmm", "map", "given"])
 @pytest.mark.parametrize(("n", "m"), [(12, 8), (300, 5), (300, 2), (6, 200)])
 def test_small_samples_have_an_interval_or_say_that_they_are_too_small(method, n, m):

@@ -143,6 +143,7 @@ def test_oracle_weights_converge_to_the_labelled_target_value(estimator):
     assert abs(free(p, y, q, w, estimator=estimator) - with_labels) < 4 * 0.0005
 
 
+@pytest.mark.slow
 def test_canonical_bandwidth_knows_neither_order_nor_copies():
     """More points than the likelihood is taken at, and rows of several copies."""
     p, y, q, w = pair(11, "canonical", n=300, m=1300)

@@ -327,6 +327,7 @@ METHODS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_by_name_and_by_object(name):
     (p, y, q), made = drawn(), METHODS[name]

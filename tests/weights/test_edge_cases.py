@@ -238,6 +238,7 @@ def complaints(sample, methods=METHODS):
     return {method: text for method, text in found.items() if text is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_numbers_whatever_comes(name):
     assert complaints(SAMPLES[name]) == {}
@@ -334,6 +335,7 @@ def test_standard_errors_have_the_size_of_the_errors(method):
     assert np.mean(np.array(ratios) > 3) <= 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("temperature", [1.0, 0.5])
 def test_a_known_shift_is_found(method, temperature):
@@ -404,6 +406,7 @@ def test_precision_and_layout(method):
         same(label_shift_weights(p, Y, Q, method=method), plain, close=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["plain", "lacks [4, 5]", "a class once", "never right"])
 def test_a_name_is_short_for_its_weights(name, method):
