@@ -152,7 +152,7 @@ def test_missing_or_further_learned_values_are_refused(kind):
     assert list(whole) == LEARNED[kind]
     fewer = [{k: v for k, v in whole.items() if k != name} for name in whole]
     for learned in (*fewer, whole | {"magic_": 1.0}):
-        with pytest.raises(InvalidInput, match="must have .* in learned"):
+        with pytest.raises(InvalidInput, match=r"must have .* in learned"):
             Recalibrator.from_dict(saved_of(kind) | {"learned": learned})
 
 
