@@ -254,7 +254,7 @@ def found_together(p, y, q, f, g):
     scored = [block.mapped(model.scaling.scores) for block in blocks]
 
     def likelihood(parameters):
-        there = model.at(parameters)
+        there = model.with_parameters(parameters)
         sums = scored[0].total(there.source) + scored[1].total(there.target)
         return sums["value"], sums["gradient"], sums["information"]
 

@@ -56,7 +56,7 @@ def test_a_vector_is_used_as_it_is():
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1, 1], "3 numbers, one a class"),
+        ([1, 1], "3 numbers, one for each class"),
         ([1, -1, 1], "class 1 has -1"),
         ([1, np.nan, 1], "class 1 has nan"),
         ([1, np.inf, 1], "class 1 has inf"),

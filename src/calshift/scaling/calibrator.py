@@ -226,7 +226,8 @@ class Scaling(Frozen):
     ) -> np.ndarray:
         """sum_i f_i [ sum_c p_c x_c x_c' - (sum_c p_c x_c)(sum_c p_c x_c)' ], x_c as above."""
         if self.one_slope:
-            mean, square = (np.einsum("ic,ic->i", p, x) for x in (scores, scores**2))
+            mean = np.einsum("ic,ic->i", p, scores)
+            square = np.einsum("ic,ic,ic->i", p, scores, scores)
             top = np.full((1, 1), f @ (square - mean**2))
         else:
             scored = fp * scores
