@@ -407,7 +407,9 @@ def test_rows_that_are_certain_cannot_be_mended_and_that_is_said(place, tmp_path
 def test_weights_that_are_given_are_said_to_judge_themselves(place, tmp_path, capsys):
     target = write(tmp_path / "t.csv", table(P_TARGET))
     mend(place / "source.csv", target, "-o", tmp_path / "m.csv", "--weights", "1,1,1")
-    assert "judged by the weights given" in " ".join(capsys.readouterr().out.split())
+    assert "use the weights given, not compared with the data" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_a_worse_answer_ends_with_status_3():

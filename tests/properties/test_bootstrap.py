@@ -27,7 +27,9 @@ def test_same_rng_same_bits_for_any_number_of_processes(options):
             for jobs in (1, 2)
         )
         np.testing.assert_array_equal(one._distribution.draws, two._distribution.draws)
-        np.testing.assert_array_equal(one.class_distribution.draws, two.class_distribution.draws)
+        np.testing.assert_array_equal(
+            one._class_distributions.draws, two._class_distributions.draws
+        )
         assert one.confidence_interval() == two.confidence_interval()
         assert len(np.unique(one._distribution.draws)) == 24  # each draw has a seed of its own
     other = result_of(p, y, q, "bbse-soft", rng=8, **SMALL, **options)
@@ -51,8 +53,8 @@ def test_interval_is_the_spread_of_the_draws_around_the_estimate():
     result = result_of(p, y, q, w, rng=1, **SMALL)
     draws = result._distribution.draws
     assert draws.shape == (24,)
-    assert result.class_distribution.draws.shape == (24, 3)
-    assert result.class_distribution.draws.mean(axis=1) == pytest.approx(draws)
+    assert result._class_distributions.draws.shape == (24, 3)
+    assert result._class_distributions.draws.mean(axis=1) == pytest.approx(draws)
     assert result.standard_error == pytest.approx(np.std(draws, ddof=1))
     for level in (0.5, 0.9):
         around = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]) - draws.mean()
@@ -86,8 +88,8 @@ def test_stratified_draws_keep_the_counts_of_the_classes(method):
     options = {"interval": "bootstrap", "n_boot": 30, "rng": 0, "bins": 2}
     asked = w if method == "given" else method
     result = result_of(p[keep], y[keep], q, asked, stratified=True, **options)
-    assert result.class_distribution.draws.shape == (30, 3)
-    assert np.isfinite(result.class_distribution.draws).all()
+    assert result._class_distributions.draws.shape == (30, 3)
+    assert np.isfinite(result._class_distributions.draws).all()
 
 
 def test_samples_too_small_to_be_drawn_again_are_refused():

@@ -153,7 +153,7 @@ def test_a_model_without_a_single_mistake_proves_little():
         np.eye(3)[y], y, np.eye(3)[y], weights=np.ones(3), check=False
     )
     assert result.confidence_interval(root=True) == (0, 0)
-    assert "no row is off at all" in " ".join(result.warnings)
+    assert "no residual at all" in " ".join(result.warnings)
     assert Gate(0.01, "upper").breached(result)
     assert not Gate(0.01).breached(result)
 
@@ -186,7 +186,7 @@ def test_an_error_that_is_extrapolated_is_not_trusted():
 def test_gist_sentence_and_status_agree_on_the_limit(result, estimator):
     low, high = result.confidence_interval(root=True)
     before = replace(result.source, estimator=estimator)
-    shown = replace(result, estimator=estimator, source=before)
+    shown = replace(result, estimator=estimator, _source=lambda: before)
     places = {low / 2: "above", (low + high) / 2: "open", high * 1.5: "within"}
     for limit, place in places.items():
         for side in ("lower", "upper"):

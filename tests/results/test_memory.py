@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift.report import summary
+from calshift.report import summarize
 from calshift.weights import METHODS
 
 SIMULATION = calshift.simulate.GaussianSimulation(n_classes=4, imbalance=3, seed=1)
@@ -42,7 +42,7 @@ def test_the_target_is_not_kept_alive(options):
     del q
     gc.collect()
     assert kept() is None
-    assert len(summary(result)["curves"]) >= 1  # from kept sums
+    assert len(summarize(result)["curves"]) >= 1  # from kept sums
 
 
 def test_the_windows_of_a_monitor_share_the_source():

@@ -83,7 +83,7 @@ class Difference(Frozen):
 
     def __str__(self) -> str:
         low, high = self.confidence_interval(root=True)
-        words = "no clear difference" if low <= 0 <= high else "different"
+        words = "not significant" if low <= 0 <= high else "different"
         return (
             f"Difference of calibration errors (root): {self.root:+.4f}, "
             f"95% interval {low:+.4f} to {high:+.4f}: {words}"
