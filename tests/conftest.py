@@ -3,8 +3,9 @@
 Hypothesis measures no time: what comes first in a process may compile loops.
 
 The fast lane, `pytest -m "not slow and not spark and not browser"`, runs a pairwise part of every
-cross product of parameters: each value of a parameter occurs in it with each value of every other
-one. The remaining cases are marked `slow` here; all else that is slow says so where it stands.
+cross product of parameters, in which each value of a parameter occurs with each value of every
+other one, and at most 8 cases of a test, evenly spaced. The remaining cases are marked `slow` here;
+all else that is slow says so where it stands.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 settings.register_profile("calshift", deadline=None)
 settings.load_profile("calshift")
+
+MOST_CASES = 8  # of a test in the fast lane
 
 Value = tuple[str, tuple[int, ...]]
 
@@ -50,11 +53,19 @@ def beyond_pairs(cases: list[pytest.Item]) -> list[pytest.Item]:
     return list(pairs) if len(pairs) < len(cases) else []
 
 
+def beyond_few(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Cases that are left out when a few are taken, evenly spaced."""
+    step = -(-len(cases) // MOST_CASES)
+    return [case for number, case in enumerate(cases) if number % step]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in tests.values():
-        for case in beyond_pairs(cases):
+        left_out = beyond_pairs(cases)
+        others = [case for case in cases if case not in left_out]
+        for case in (*left_out, *beyond_few(others)):
             case.add_marker(pytest.mark.slow)

@@ -125,6 +125,7 @@ def test_the_papers_variance_does_not_cover():
 
 
 @pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+@pytest.mark.slow
 def test_one_result_of_norm_1_holds_both_laws():
     p, y = BETA.source(700, rng=[0, 1])
     q, _ = BETA.target(1500, rng=[0, 2])

@@ -276,6 +276,7 @@ def assert_unbiased(debiased, plugin, truth):
     assert np.mean(plugin) - truth > 5 * standard_error
 
 
+@pytest.mark.slow
 def test_debiased_estimate_with_labels_has_the_mean_of_the_population():
     """Exactly unbiased: given the counts, U_b^2 - s_b^2 is, and so are the counts.
 
@@ -292,6 +293,7 @@ def test_debiased_estimate_with_labels_has_the_mean_of_the_population():
 
 
 @pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")  # true w, not the sample's
+@pytest.mark.slow
 def test_debiased_estimate_without_labels_has_the_mean_of_the_population():
     """w known: what is left of the ratio's bias is of the order n_b^-2.
 
