@@ -234,7 +234,7 @@ def test_times_come_in_many_forms_and_zones_end_in_utc(time):
     [
         ["noon"] * 600,
         TIMES[:9],
-        np.where(np.arange(600) == 7, np.datetime64("NaT"), TIMES),
+        np.where(np.arange(600) == 7, np.datetime64("NaT", "us"), TIMES),
         np.where(np.arange(600) == 7, np.nan, seconds()),
         np.where(np.arange(600) == 7, np.inf, seconds()),
         seconds() * 10**9,
