@@ -19,7 +19,7 @@ from calshift._core.predictions import Predictions
 from calshift._core.score_grid import ANGLE, MIDDLE
 from calshift.binning.edges import BinEdges
 from calshift.binning.events import select_binned_events
-from calshift.binning.find_edges import GridCount, cut_cells
+from calshift.binning.find_edges import count_cells, cut_cells
 from calshift.binning.hat_basis import planned_hats
 from calshift.binning.placement import locate
 from calshift.binning.statistics import ShiftStatistics, source_kernel
@@ -34,6 +34,7 @@ from calshift.inference.reliability import (
     reliability_curves,
     source_sums,
 )
+from calshift.inference.row_influence import sparse_rows
 from calshift.results import ReliabilityCurve
 from calshift.weights.influence import ScaledWeights
 
@@ -57,28 +58,35 @@ class CurveSums(Frozen):
     table: np.ndarray
 
     def __call__(self, batch: Predictions, phi: np.ndarray) -> Tally:
-        each = (self._sum_curve(k, batch, phi) for k in range(len(self.edges)))
-        sums, once = Tally(enumerate(each)), batch.squared_frequency
-        sums["phi"] = (phi * once[:, None]).T @ phi
-        return sums
+        """Sums by curve and bin of 1, d, d^2, phi and d phi; and of phi phi' over all rows.
 
-    def _sum_curve(self, k: int, batch: Predictions, phi: np.ndarray) -> Tally:
-        """Sums over rows by bin: of 1, f and f^2, and of 1, d, d^2, phi and d phi for errors.
-
-        d is the difference of a score f and the mean of its bin: near 1 f would lose digits.
+        d is the difference of a score and the mean of its bin: near 1 scores would lose digits.
         """
-        from scipy.sparse import csr_matrix  # late: importing calshift must be fast
-
-        edges, once = self.edges[k], batch.squared_frequency
-        score, B = edges.events.score(batch, edges.which[0]), edges.max_bins
-        b = locate(score[None], self.table[k : k + 1])[0].astype(np.intp)
-        d, f = score - self.centres[k][b], score.astype(float)
-        squares = [np.stack([np.bincount(b, once * d**power, B) for power in (0, 1, 2)])]
+        score, (C, B) = curve_scores(batch, self.edges), self.centres.shape
+        place = locate(score, self.table) + (np.arange(C) * B)[:, None]
+        d, f = score - self.centres.ravel()[place], batch.sample_weight
+        once = None if f is None else np.tile(batch.squared_frequency, C)
+        values = d.ravel() if once is None else d.ravel() * once
+        counted = place.ravel(), C * B
+        squares = [
+            np.bincount(counted[0], one, counted[1]) for one in (once, values, values * d.ravel())
+        ]
+        out = Tally(squares=np.stack(squares, axis=1).reshape(C, B, 3))
+        if f is not None:
+            out["rows"] = np.bincount(counted[0], np.tile(f, C), counted[1]).reshape(C, B)
+            both = np.tile(f, C) * d.ravel()
+            out["score"] = np.bincount(counted[0], both, counted[1]).reshape(C, B)
         if phi.shape[1]:
-            shape, rows = (len(batch), B), np.arange(len(batch) + 1)
-            squares += [(csr_matrix((one, b, rows), shape).T @ phi).T for one in (once, once * d)]
-        bins = [np.bincount(b, batch.frequency * f**power, B) for power in (0, 1, 2)]
-        return Tally(bins=np.stack(bins)[:, None], squares=np.concatenate(squares).T)
+            root = np.broadcast_to(batch.squared_frequency, score.shape)
+            by_bin = [sparse_rows(v, place, C * B).T @ phi for v in (root, root * d)]
+            out["by_weight"] = np.concatenate(by_bin, axis=1).reshape(C, B, -1)
+        out["phi"] = (phi * batch.squared_frequency[:, None]).T @ phi if phi.shape[1] else 0.0
+        return out
+
+
+def curve_scores(batch: Predictions, edges: tuple[BinEdges, ...]) -> np.ndarray:
+    """(C, n) scores of the event of each curve."""
+    return np.stack([one.events.score(batch, one.which[0]) for one in edges])
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +117,7 @@ class KeptCurves(Frozen):
         found = []
         plan = self.plan
         for k, (edges, (_, label)) in enumerate(zip(plan.edges, plan.wanted, strict=True)):
-            target = replace(ShiftStatistics.zero(edges), target=self.target[k]["bins"])
+            target = replace(ShiftStatistics.zero(edges), target=self._target_bins(k))
             sums: ShiftStatistics = source.total(source_kernel(edges)) + target
             found.append(CurveInfluence.of([sums], edges, LEAST_ROWS, self.weights, False, label))
         added = source_sums(source, found, self.weights)
@@ -120,22 +128,31 @@ class KeptCurves(Frozen):
             for k, one in enumerate(found)
         ]
 
+    def _target_bins(self, k: int) -> np.ndarray:
+        """(3, 1, B) sums of 1, f and f^2 over the target's rows in each bin of a curve."""
+        B, centre = self.plan.edges[k].max_bins, self.plan.centres[k]
+        rows, first, second = self.target["squares"][k].T
+        if "rows" in self.target:
+            rows, first = self.target["rows"][k], self.target["score"][k]
+        score = first + centre * rows
+        square = second + 2 * centre * first + centre**2 * rows  # not used by curves
+        return np.stack([rows, score, square])[:, None, :B]
+
     def _target_variance(self, one: CurveInfluence, k: int) -> np.ndarray:
         """(B,) sums of the squared influence of the target's rows."""
-        points, c, squares = one.points, one.by_weight, self.target[k]["squares"]
-        length = np.diff(np.append(points.starts, len(squares)))
-        off = self.plan.centres[k, : len(squares)] - np.repeat(
-            points.score, length
-        )  # of a bin from its group's mean
-        rows, score, square = squares[:, :3].T
-        phi, by_score = np.split(squares[:, 3:], 2, axis=1)
+        B, points, c = self.plan.edges[k].max_bins, one.points, one.by_weight
+        rows, score, square = self.target["squares"][k, :B].T
+        length = np.diff(np.append(points.starts, B))
+        # of a bin from the mean of its group
+        off = self.plan.centres[k, :B] - np.repeat(points.score, length)
         within = square + 2 * off * score + off**2 * rows
-        within, cross = (
-            np.add.reduceat(sums, points.starts, axis=0)
-            for sums in (within, by_score + off[:, None] * phi)
-        )
-        first = within / points.count**2 + 2 * (cross * c.T).sum(axis=1) / points.count
-        return np.asarray(first + np.einsum("sb,st,tb->b", c, self.target["phi"], c))
+        found = np.add.reduceat(within, points.starts) / points.count**2
+        if not len(c):
+            return np.asarray(found)
+        phi, by_score = np.split(self.target["by_weight"][k, :B], 2, axis=1)
+        cross = np.add.reduceat(by_score + off[:, None] * phi, points.starts, axis=0)
+        found = found + 2 * (cross * c.T).sum(axis=1) / points.count
+        return np.asarray(found + np.einsum("sb,st,tb->b", c, self.target["phi"], c))
 
 
 def plan_curves(source: Engine, target: Engine, kind: str, values: np.ndarray) -> CurveSums:
@@ -174,13 +191,9 @@ def _find_edges(
     target: Engine, wanted: tuple[Wanted, ...], rows: float
 ) -> tuple[tuple[BinEdges, ...], np.ndarray, np.ndarray]:
     """Edges of all curves, the mean scores of their bins, and the bins of cells, in one pass."""
-    counts = [GridCount(events, (label or 0,)) for events, label in wanted]
-    found = target.total(lambda batch: Tally(enumerate(one(batch) for one in counts)))
-    cells = np.concatenate([one["cells"] for one in found.values()], axis=1)
+    plain = tuple(BinEdges(events, (label or 0,), (), smooth=False) for events, label in wanted)
+    cells = target.total(lambda b: count_cells(curve_scores(b, plain), b.sample_weight))
     cuts, number, sums, table = cut_cells(cells, MIDDLE, ANGLE, planned_hats(rows))
-    edges = (
-        BinEdges(one.events, one.which, (), smooth=False, cuts=(cuts[k, : number[k]],))
-        for k, one in enumerate(counts)
-    )
+    edges = (replace(one, cuts=(cuts[k, : number[k]],)) for k, one in enumerate(plain))
     centres = np.divide(sums[1], sums[0], out=np.zeros(sums[0].shape), where=sums[0] > 0)
     return tuple(edges), centres, table
