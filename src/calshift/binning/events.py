@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calshift._core.linalg import row_max
 from calshift._core.predictions import Predictions
 from calshift.engines.sample_summary import SampleSummary
 from calshift.errors import InvalidInput
@@ -49,7 +50,7 @@ class Events:
     def score(self, predictions: Predictions, event: int) -> np.ndarray:
         """(n,) the score of an event."""
         if self.kind == "top-label":
-            return np.asarray(predictions.matrix.max(axis=1))
+            return row_max(predictions.matrix)
         if predictions.p.ndim == 1:
             return predictions.p if self._class_of(event) == 1 else 1 - predictions.p
         return predictions.p[:, self._class_of(event)]
