@@ -4,7 +4,7 @@ Hypothesis measures no time: what comes first in a process may compile loops.
 
 The fast lane, `pytest -m "not slow and not spark and not browser"`, runs a pairwise part of every
 cross product of parameters, in which each value of a parameter occurs with each value of every
-other one, and at most 8 cases of a test, evenly spaced. The remaining cases are marked `slow` here;
+other one, and at most 6 cases of a test, evenly spaced. The remaining cases are marked `slow` here;
 all else that is slow says so where it stands.
 """
 
@@ -22,7 +22,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 settings.register_profile("calshift", deadline=None)
 settings.load_profile("calshift")
 
-MOST_CASES = 8  # of a test in the fast lane
+MOST_CASES = 6  # of a test in the fast lane
 
 Value = tuple[str, tuple[int, ...]]
 
