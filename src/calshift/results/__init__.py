@@ -2,13 +2,11 @@
 
 from calshift.results.algorithm1_variance import AlgorithmVariance
 from calshift.results.calibration_error import CalibrationErrorResult
-from calshift.results.class_weights import ClassWeights
-from calshift.results.difference import Difference
+from calshift.results.class_weights import ClassWeights, wilson_interval
+from calshift.results.difference import Difference, RowInfluence
 from calshift.results.intervals import SamplingDistribution
 from calshift.results.intervals.absolute_l1 import AbsoluteErrorDistribution
 from calshift.results.intervals.bootstrap import BootstrapDistribution
-from calshift.results.intervals.proportion import wilson_interval
-from calshift.results.intervals.row_influence import RowInfluence
 from calshift.results.intervals.squared_l2 import SquaredErrorDistribution
 from calshift.results.label_shift_check import LabelShiftCheck
 from calshift.results.monitoring import MonitoringResult, Skipped, Window

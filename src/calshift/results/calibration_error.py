@@ -17,8 +17,8 @@ from calshift.results._table import error_table
 
 if TYPE_CHECKING:
     from calshift.results.class_weights import ClassWeights
+    from calshift.results.difference import RowInfluence
     from calshift.results.intervals import SamplingDistribution
-    from calshift.results.intervals.row_influence import RowInfluence
     from calshift.results.label_shift_check import LabelShiftCheck
 
 

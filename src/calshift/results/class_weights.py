@@ -154,3 +154,13 @@ class ClassWeights(Frozen):
             return f"{name} {self.prior_source[c]:>8.2%} {'?':>8} {'':>7} {'unseen':>8}"
         line = f"{shares} {share_error:>7} {self.values[c]:>8.4g} {value_error:>7}"
         return (line + (f"  ! {reason}" if reason else "")).rstrip()
+
+
+def wilson_interval(share: np.ndarray, n: Any, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's interval of proportions among n observations, within [0, 1]."""
+    from scipy.special import ndtri  # late: importing calshift must be fast
+
+    z = ndtri((1 + level) / 2)
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return np.clip(middle - reach, 0, 1), np.clip(middle + reach, 0, 1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from calshift._core.frozen import Frozen
 from calshift._core.validate import validate_level
-from calshift.results.intervals.proportion import wilson_interval
+from calshift.results.class_weights import wilson_interval
 
 
 @dataclass(frozen=True, eq=False)
