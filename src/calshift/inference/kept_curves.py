@@ -129,14 +129,12 @@ class KeptCurves(Frozen):
         ]
 
     def _target_bins(self, k: int) -> np.ndarray:
-        """(3, 1, B) sums of 1, f and f^2 over the target's rows in each bin of a curve."""
+        """(3, 1, B) sums of 1 and f over the target's rows in each bin; curves need no f^2."""
         B, centre = self.plan.edges[k].max_bins, self.plan.centres[k]
-        rows, first, second = self.target["squares"][k].T
+        rows, first, _ = self.target["squares"][k].T
         if "rows" in self.target:
             rows, first = self.target["rows"][k], self.target["score"][k]
-        score = first + centre * rows
-        square = second + 2 * centre * first + centre**2 * rows  # not used by curves
-        return np.stack([rows, score, square])[:, None, :B]
+        return np.stack([rows, first + centre * rows, 0 * rows])[:, None, :B]
 
     def _target_variance(self, one: CurveInfluence, k: int) -> np.ndarray:
         """(B,) sums of the squared influence of the target's rows."""
