@@ -14,7 +14,7 @@ from calshift import compiled
 from calshift._core import linalg, score_grid
 from calshift.binning import find_edges, hat_basis, placement
 from calshift.estimators import row_sums
-from calshift.inference import influence_sums
+from calshift.inference import influence_sums, kept_curves
 
 functions = pytest.importorskip(
     "calshift.compiled.functions", reason="compiled functions need numba: calshift[fast]"
@@ -46,6 +46,11 @@ class Sample:
 
 def bins_of_cells(a: Sample) -> tuple:
     return a.cells, score_grid.MIDDLE, score_grid.ANGLE, 256
+
+
+def deviations(a: Sample) -> tuple:
+    table = np.tile(np.arange(9985) // 350, (E, 1)).astype("u1")
+    return a.score, table, a.fit[0], a.frequency
 
 
 def knots(a: Sample, hats: int) -> tuple:
@@ -80,6 +85,7 @@ CASES = [
         influence_sums.add_target_influence,
         lambda a: (a.bins, a.frequency, a.fit[0], ZERO_COLUMNS, np.zeros(N)),
     ),
+    (kept_curves.sum_deviations, deviations),
     (linalg.factor_band, lambda a: (*a.band, 1e-12)),
     (linalg.smallest_pivot, lambda a: (*a.band, a.missing)),
 ]

@@ -173,6 +173,28 @@ def locate(score: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 
 @compiled
+def sum_deviations(
+    score: np.ndarray, table: np.ndarray, centres: np.ndarray, frequency: np.ndarray | None
+) -> np.ndarray:
+    """(C, B, 3) sums of f, f d and f d^2 over the scores (C, n) in each bin.
+
+    ``table`` (C, CELLS) has the bins of the cells; d is the difference to ``centres`` (C, B).
+    """
+    (C, n), cells = score.shape, np.empty(score.shape[1], np.uint16)
+    sums = np.zeros((*centres.shape, 3))
+    for k in range(C):
+        _find_cells(score[k], cells)
+        for i in range(n):
+            b = table[k, cells[i]]
+            f = 1.0 if frequency is None else frequency[i]
+            d = np.float64(score[k, i]) - centres[k, b]
+            sums[k, b, 0] += f
+            sums[k, b, 1] += f * d
+            sums[k, b, 2] += f * d * d
+    return sums
+
+
+@compiled
 def _find_residuals(score: np.ndarray, true: np.ndarray, event: int, out: np.ndarray) -> None:
     """u = 1[the event came true] - score."""
     for i in range(len(score)):

@@ -78,13 +78,13 @@ def _with_distributions(
     if signs is not None:
         signs = signs.with_gaps(fits, unfold_errors(fits, 1, noise))
     values = errors(fits, norm, noise if debias else None)
-    others, summand = None, None if curves is None else curves(values)
+    others, plan = None, None if curves is None else curves(values)
     if target is not None:
-        others = target.total(TargetInfluenceSums(tables, kept, signs, summand))
+        others = target.total(TargetInfluenceSums(tables, kept, signs, plan))
     first = _first_order(tables, (sums, others), "squared", tables.gradient_by_weight, source)
     whole = _covariance_of_all(tables, sums, weight_noise)
     mean, each = _squared_distributions(tables, noise, whole, *first[:2])
-    kept_curves = None if summand is None or others is None else (summand, others["curves"])
+    kept_curves = None if plan is None or others is None else (plan, others.get("curves"))
     if signs is None:
         return EventEstimates(values, mean, each, first[2], curves=kept_curves)
     variance, square, rows = _first_order(

@@ -272,7 +272,10 @@ class AbsoluteInfluence:
 
 @dataclass(frozen=True)
 class TargetInfluenceSums:
-    """Summand: the target's influence on |a|^2, with signs on mean |g|; and sums for curves."""
+    """Summand: the target's influence on |a|^2, with signs on mean |g|.
+
+    For curves also its influence on the class weights, if these are estimated.
+    """
 
     tables: InfluenceTables
     kept: bool
@@ -297,7 +300,7 @@ class TargetInfluenceSums:
                     block.bins, batch.sample_weight, values[here], through, total
                 )
             out[name] = influence_tally(batch, square, total, self.kept)
-        if self.curves is not None:
+        if self.curves is not None and phi.shape[1]:
             out["curves"] = self.curves(batch, phi)
         return out
 

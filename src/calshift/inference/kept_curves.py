@@ -23,6 +23,7 @@ from calshift.binning.find_edges import count_cells, cut_cells
 from calshift.binning.hat_basis import planned_hats
 from calshift.binning.placement import locate
 from calshift.binning.statistics import ShiftStatistics, source_kernel
+from calshift.compiled import fastest
 from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine
 from calshift.engines.sample_summary import SampleSummary
@@ -39,54 +40,91 @@ from calshift.results import ReliabilityCurve
 from calshift.weights.influence import ScaledWeights
 
 CLASSES_KEPT = 6  # those with the largest errors
+SCORES_AT_ONCE = 2**21
 
 
 @dataclass(frozen=True, eq=False)
-class CurveSums(Frozen):
-    """Summand over target rows and their influence on the weights, for the curves of some events.
+class CurveBins(Frozen):
+    """Bins of the curves of some events, and sums over the target's rows in them.
 
     Attributes
     ----------
-    wanted, edges : of each curve
-    centres : (C, B) the mean score of the target in each bin
+    wanted : event of each curve
+    cuts : (C, B) first cells of all bins but one, padded
+    number : (C,) bins of each curve less one
     table : (C, CELLS) the bin of each cell of the grid of scores
+    centres : (C, B) the mean score of the target in each bin
+    rows : (C, B) the target's rows
+    squares : (C, B, 3) sums of 1, d and d^2, a row that counts less than one by its square;
+        d is the difference of a score and the mean of its bin: near 1 scores would lose digits
     """
 
     wanted: tuple[Wanted, ...]
-    edges: tuple[BinEdges, ...]
-    centres: np.ndarray
+    cuts: np.ndarray
+    number: np.ndarray
     table: np.ndarray
+    centres: np.ndarray
+    rows: np.ndarray
+    squares: np.ndarray
+
+    @staticmethod
+    def of(target: Predictions, wanted: tuple[Wanted, ...], most: int) -> CurveBins:
+        """With so many bins at most, from the target's rows; a few curves at a time."""
+        step = max(1, SCORES_AT_ONCE // len(target))
+        groups = [wanted[start : start + step] for start in range(0, len(wanted), step)]
+        parts = [_bin_scores(target, curve_scores(target, group), most) for group in groups]
+        if len(parts) == 1:
+            return CurveBins(wanted, *parts[0])
+        return CurveBins(wanted, *(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def edges(self, k: int) -> BinEdges:
+        """Edges of a curve."""
+        events, label = self.wanted[k]
+        cuts = (self.cuts[k, : self.number[k]],)
+        return BinEdges(events, (label or 0,), (), smooth=False, cuts=cuts)
 
     def __call__(self, batch: Predictions, phi: np.ndarray) -> Tally:
-        """Sums by curve and bin of 1, d, d^2, phi and d phi; and of phi phi' over all rows.
-
-        d is the difference of a score and the mean of its bin: near 1 scores would lose digits.
-        """
-        score, (C, B) = curve_scores(batch, self.edges), self.centres.shape
+        """Sums by curve and bin of phi and d phi; and of phi phi' over all rows."""
+        score, (C, B) = curve_scores(batch, self.wanted), self.centres.shape
         place = locate(score, self.table) + (np.arange(C) * B)[:, None]
-        d, f = score - self.centres.ravel()[place], batch.sample_weight
-        once = None if f is None else np.tile(batch.squared_frequency, C)
-        values = d.ravel() if once is None else d.ravel() * once
-        counted = place.ravel(), C * B
-        squares = [
-            np.bincount(counted[0], one, counted[1]) for one in (once, values, values * d.ravel())
-        ]
-        out = Tally(squares=np.stack(squares, axis=1).reshape(C, B, 3))
-        if f is not None:
-            out["rows"] = np.bincount(counted[0], np.tile(f, C), counted[1]).reshape(C, B)
-            both = np.tile(f, C) * d.ravel()
-            out["score"] = np.bincount(counted[0], both, counted[1]).reshape(C, B)
-        if phi.shape[1]:
-            root = np.broadcast_to(batch.squared_frequency, score.shape)
-            by_bin = [sparse_rows(v, place, C * B).T @ phi for v in (root, root * d)]
-            out["by_weight"] = np.concatenate(by_bin, axis=1).reshape(C, B, -1)
-        out["phi"] = (phi * batch.squared_frequency[:, None]).T @ phi if phi.shape[1] else 0.0
-        return out
+        once = np.broadcast_to(batch.squared_frequency, score.shape)
+        d = score - self.centres.ravel()[place]
+        by_bin = [sparse_rows(v, place, C * B).T @ phi for v in (once, once * d)]
+        both = np.concatenate(by_bin, axis=1).reshape(C, B, -1)
+        return Tally(by_weight=both, phi=(phi * batch.squared_frequency[:, None]).T @ phi)
 
 
-def curve_scores(batch: Predictions, edges: tuple[BinEdges, ...]) -> np.ndarray:
+def _bin_scores(
+    target: Predictions, score: np.ndarray, most: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """What `CurveBins` keeps, of scores (C, n)."""
+    f = target.sample_weight
+    cuts, number, sums, table = cut_cells(count_cells(score, f), MIDDLE, ANGLE, most)
+    centres = np.divide(sums[1], sums[0], out=np.zeros(sums[0].shape), where=sums[0] > 0)
+    once = None if f is None else target.squared_frequency
+    return cuts, number, table, centres, sums[0], sum_deviations(score, table, centres, once)
+
+
+@fastest
+def sum_deviations(
+    score: np.ndarray, table: np.ndarray, centres: np.ndarray, frequency: np.ndarray | None
+) -> np.ndarray:
+    """(C, B, 3) sums of f, f d and f d^2 over the scores (C, n) in each bin.
+
+    ``table`` (C, CELLS) has the bins of the cells; d is the difference to ``centres`` (C, B).
+    """
+    sums = np.empty((*centres.shape, 3))
+    for k, bins in enumerate(locate(score, table)):
+        d, f = score[k] - centres[k].take(bins), frequency
+        once = d if f is None else d * f
+        for s, values in enumerate((f, once, once * d)):
+            sums[k, :, s] = np.bincount(bins, values, centres.shape[1])
+    return sums
+
+
+def curve_scores(batch: Predictions, wanted: tuple[Wanted, ...]) -> np.ndarray:
     """(C, n) scores of the event of each curve."""
-    return np.stack([one.events.score(batch, one.which[0]) for one in edges])
+    return np.stack([events.score(batch, label or 0) for events, label in wanted])
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +134,14 @@ class KeptCurves(Frozen):
     Attributes
     ----------
     source : labelled rows
-    plan : the events and their bins
-    target : sums over the target's rows
+    plan : the events, their bins, and the target's rows in them
+    influence : sums of the influence of the target's rows on the weights; None if these are given
     weights : class weights and their influence functions
     """
 
     source: Predictions
-    plan: CurveSums
-    target: Tally
+    plan: CurveBins
+    influence: Tally | None
     weights: ScaledWeights
 
     def curves(self) -> list[tuple[ReliabilityCurve, ReliabilityCurve]]:
@@ -115,8 +153,8 @@ class KeptCurves(Frozen):
 
     def _target_curves(self, source: Engine) -> list[ReliabilityCurve]:
         found = []
-        plan = self.plan
-        for k, (edges, (_, label)) in enumerate(zip(plan.edges, plan.wanted, strict=True)):
+        for k, (_, label) in enumerate(self.plan.wanted):
+            edges = self.plan.edges(k)
             target = replace(ShiftStatistics.zero(edges), target=self._target_bins(k))
             sums: ShiftStatistics = source.total(source_kernel(edges)) + target
             found.append(CurveInfluence.of([sums], edges, LEAST_ROWS, self.weights, False, label))
@@ -130,34 +168,32 @@ class KeptCurves(Frozen):
 
     def _target_bins(self, k: int) -> np.ndarray:
         """(3, 1, B) sums of 1 and f over the target's rows in each bin; curves need no f^2."""
-        B, centre = self.plan.edges[k].max_bins, self.plan.centres[k]
-        rows, first, _ = self.target["squares"][k].T
-        if "rows" in self.target:
-            rows, first = self.target["rows"][k], self.target["score"][k]
-        return np.stack([rows, first + centre * rows, 0 * rows])[:, None, :B]
+        B, rows = self.plan.number[k] + 1, self.plan.rows[k]
+        return np.stack([rows, self.plan.centres[k] * rows, 0 * rows])[:, None, :B]
 
     def _target_variance(self, one: CurveInfluence, k: int) -> np.ndarray:
         """(B,) sums of the squared influence of the target's rows."""
-        B, points, c = self.plan.edges[k].max_bins, one.points, one.by_weight
-        rows, score, square = self.target["squares"][k, :B].T
+        B, points, c = self.plan.number[k] + 1, one.points, one.by_weight
+        rows, score, square = self.plan.squares[k, :B].T
         length = np.diff(np.append(points.starts, B))
         # of a bin from the mean of its group
         off = self.plan.centres[k, :B] - np.repeat(points.score, length)
         within = square + 2 * off * score + off**2 * rows
         found = np.add.reduceat(within, points.starts) / points.count**2
-        if not len(c):
+        if self.influence is None:
             return np.asarray(found)
-        phi, by_score = np.split(self.target["by_weight"][k, :B], 2, axis=1)
+        phi, by_score = np.split(self.influence["by_weight"][k, :B], 2, axis=1)
         cross = np.add.reduceat(by_score + off[:, None] * phi, points.starts, axis=0)
         found = found + 2 * (cross * c.T).sum(axis=1) / points.count
-        return np.asarray(found + np.einsum("sb,st,tb->b", c, self.target["phi"], c))
+        return np.asarray(found + np.einsum("sb,st,tb->b", c, self.influence["phi"], c))
 
 
-def plan_curves(source: Engine, target: Engine, kind: str, values: np.ndarray) -> CurveSums:
+def plan_curves(source: Engine, target: Engine, kind: str, values: np.ndarray) -> CurveBins:
     """Curves of the predicted class, and of the classes with the largest errors ``values``."""
+    assert target.in_memory is not None
     wanted = _choose_curves(kind, source.summary, values)
     rows = min(source.summary.size, target.summary.size)
-    return CurveSums(wanted, *_find_edges(target, wanted, rows))
+    return CurveBins.of(target.in_memory, wanted, planned_hats(rows))
 
 
 def keep_curves(
@@ -167,11 +203,12 @@ def keep_curves(
     if source.in_memory is None or target.in_memory is None:
         return None
     if found.curves is not None:
-        plan, sums = found.curves
-        return KeptCurves(source.in_memory, plan, sums, weights)
-    plan = plan_curves(source, target, kind, found.values)
-    sums = Blocks(target).total(lambda batch: plan(batch, weights.target_influence(batch)))
-    return KeptCurves(source.in_memory, plan, sums, weights)
+        plan, influence = found.curves
+        return KeptCurves(source.in_memory, plan, influence, weights)
+    plan, influence = plan_curves(source, target, kind, found.values), None
+    if weights.influence is not None:
+        influence = Blocks(target).total(lambda b: plan(b, weights.target_influence(b)))
+    return KeptCurves(source.in_memory, plan, influence, weights)
 
 
 def _choose_curves(kind: str, source: SampleSummary, values: np.ndarray) -> tuple[Wanted, ...]:
@@ -183,15 +220,3 @@ def _choose_curves(kind: str, source: SampleSummary, values: np.ndarray) -> tupl
     worst = np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable")[:CLASSES_KEPT]
     events = select_binned_events("classwise", source)
     return (top, *((events, int(c)) for c in worst if not np.isnan(values[c])))
-
-
-def _find_edges(
-    target: Engine, wanted: tuple[Wanted, ...], rows: float
-) -> tuple[tuple[BinEdges, ...], np.ndarray, np.ndarray]:
-    """Edges of all curves, the mean scores of their bins, and the bins of cells, in one pass."""
-    plain = tuple(BinEdges(events, (label or 0,), (), smooth=False) for events, label in wanted)
-    cells = target.total(lambda b: count_cells(curve_scores(b, plain), b.sample_weight))
-    cuts, number, sums, table = cut_cells(cells, MIDDLE, ANGLE, planned_hats(rows))
-    edges = (replace(one, cuts=(cuts[k, : number[k]],)) for k, one in enumerate(plain))
-    centres = np.divide(sums[1], sums[0], out=np.zeros(sums[0].shape), where=sums[0] > 0)
-    return tuple(edges), centres, table
