@@ -252,17 +252,19 @@ def share_on_few_rows(fits: ResidualRegression) -> tuple[float, float]:
     The scores of each event are cut in parts with about the same share of its error, or of the
     target; the effective sample size of a part is (sum w)^2 / sum w^2.
     """
-    sums, E = fits.sums, len(fits.value)
-    part = np.concatenate([sums.share * fits.value**2, sums.share])
+    sums = fits.sums
+    return _sparse_share(sums, sums.share * fits.value**2), _sparse_share(sums, sums.share)
+
+
+def _sparse_share(sums: BinSums, part: np.ndarray) -> float:
+    """The share of the parts (E, B) of a total in which the source has few rows."""
     upto = np.cumsum(part, axis=1)
-    total = np.maximum(upto[:, -1:], 1e-300)
-    group = np.minimum((upto - part / 2) / total * PARTS + TIE, PARTS - 1).astype(int)
-    group += np.arange(2 * E)[:, None] * PARTS
-    each = np.tile(sums.mass, (2, 1)), np.tile(sums.square, (2, 1)), part
+    whole = upto[:, -1:]
+    group = (upto - part / 2) / np.maximum(whole, 1e-300) * PARTS + TIE
+    group = np.minimum(group, PARTS - 1).astype(int) + np.arange(len(part))[:, None] * PARTS
+    each = (sums.mass, sums.square, part)
     mass, square, inside = (
-        np.bincount(group.ravel(), values.ravel(), PARTS * 2 * E) for values in each
+        np.bincount(group.ravel(), values.ravel(), PARTS * len(part)) for values in each
     )
-    few = mass**2 < (FEW_ROWS - TIE) * square + (square == 0)
-    sparse, whole = np.where(few, inside, 0.0).reshape(2, -1).sum(axis=1), upto[:, -1]
-    error, target = float(whole[:E].sum()), float(whole[E:].sum())
-    return float(sparse[0]) / error if error > 0 else 0.0, float(sparse[1]) / target
+    few, total = mass**2 < (FEW_ROWS - TIE) * square + (square == 0), float(whole.sum())
+    return float(inside[few].sum()) / total if total > 0 else 0.0

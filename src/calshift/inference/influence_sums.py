@@ -148,10 +148,10 @@ class SourceInfluenceSums:
         """Noise, influence on |a|^2, and S in the directions of the sketch."""
         tables, fits, f = self.tables, self.tables.fits, batch.sample_weight
         edges, weight = tables.locator.edges, tables.scaled_weights.values[batch.labels]
-        sketch, x = np.zeros((*fits.value.shape, 0)), np.zeros((len(batch), 0))
-        direct = phi if self.interval else phi[:, :0]
-        if self.interval:
-            sketch, x = tables.sketch, phi @ tables.sketch_by_weight
+        sketch = tables.sketch if self.interval else np.zeros((*fits.value.shape, 0))
+        direct, x = phi if self.interval else phi[:, :0], np.zeros((len(batch), sketch.shape[2]))
+        if direct.shape[1]:
+            x = direct @ tables.sketch_by_weight
         noise, square = np.zeros((2, *fits.value.shape)), np.zeros(len(fits.value))
         total, true = np.zeros(len(batch)), true_event(batch, edges.events, edges.which)
         for block in tables.locator.blocks(batch):
