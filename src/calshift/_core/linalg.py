@@ -106,17 +106,3 @@ def factor_band(
         if k + 1 < diagonal.shape[1]:
             rest = diagonal[:, k + 1] - below[:, k] ** 2
     return main, below
-
-
-@fastest
-def smallest_pivot(diagonal: np.ndarray, above: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """(E,) the smallest pivot of Gaussian elimination: positive if a matrix is definite.
-
-    ``missing`` (E, R) are rows that an event does not have.
-    """
-    pivot = least = diagonal[:, 0]
-    for k in range(1, diagonal.shape[1]):
-        safe = np.where(pivot > 0, pivot, np.inf)
-        pivot = diagonal[:, k] - above[:, k - 1] ** 2 / safe
-        least = np.where(missing[:, k], least, np.minimum(least, pivot))
-    return np.asarray(least)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ def _find_fine_bins(
         for block in score_blocks(rows, events, tuple(range(events.count))):
             cells = count_cells(block.score, rows.sample_weight)
             parts.append(cut_cells(cells, MIDDLE, ANGLE, FINE_BINS))
-            blocks.append(replace(block, bins=locate(block.score, parts[-1][3])))
+            blocks.append((block.first, block.score, locate(block.score, parts[-1][3])))
     else:
         at_once = events.count if rows is None else max(1, MOST_CELLS // CELLS)
         for start in range(0, events.count, at_once):
@@ -102,7 +102,7 @@ def _find_fine_bins(
     edges = BinEdges.between_cells(events, cuts, number, classes)
     width = edges.max_bins
     count, score = np.concatenate([part[2][:, :, :width] for part in parts], axis=1)
-    kept = tuple(replace(block, width=width) for block in blocks)
+    kept = tuple(ScoreBlock(*block, width) for block in blocks)
     return BinnedSample(edges, count, score, table, kept)
 
 

@@ -249,16 +249,15 @@ def read_weights(asked: str, classes: tuple[Any, ...] | None, K: int) -> Any:
 def _from_file(path: Path, classes: tuple[Any, ...] | None, K: int) -> ClassWeights:
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
-        weights = {record["class"]: record["weight"] for record in written["classes"]}
         records = {record["class"]: record for record in written["classes"]}
         method, n = str(written["weights"]["method"]), float(written["weights"]["n_source"])
     except (OSError, ValueError, KeyError, TypeError) as problem:
         msg = f"{path} is not a file of class weights: write one with `calshift weights --json`"
         raise InvalidInput(msg) from problem
     names = [str(name) for name in (range(K) if classes is None else classes)]
-    missing = [name for name in names if weights.get(name) is None]
-    if missing or len(weights) != K:
-        what = f"has no weight for {missing[0]!r}" if missing else f"has {len(weights)} classes"
+    missing = [name for name in names if records.get(name, {}).get("weight") is None]
+    if missing or len(records) != K:
+        what = f"has no weight for {missing[0]!r}" if missing else f"has {len(records)} classes"
         msg = f"{path} must have one weight for each of the {K} classes; it {what}"
         raise InvalidInput(msg)
     values, prior_source, prior_target = (

@@ -311,20 +311,3 @@ def factor_band(
             if k + 1 < diagonal.shape[1]:
                 rest = diagonal[e, k + 1] - below[e, k] ** 2
     return main, below
-
-
-@compiled
-def smallest_pivot(diagonal: np.ndarray, above: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """(E,) the smallest pivot of Gaussian elimination: positive if a matrix is definite.
-
-    ``missing`` (E, R) are rows that an event does not have.
-    """
-    least = diagonal[:, 0].copy()
-    for e in range(len(diagonal)):
-        pivot = diagonal[e, 0]
-        for k in range(1, diagonal.shape[1]):
-            taken = above[e, k - 1] ** 2 / pivot if pivot > 0 else 0.0
-            pivot = diagonal[e, k] - taken
-            if not missing[e, k]:
-                least[e] = min(least[e], pivot)
-    return least

@@ -15,13 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from calshift._core.linalg import (
-    dense_band,
-    factor_band,
-    multiply_band,
-    near_diagonal,
-    smallest_pivot,
-)
+from calshift._core.linalg import dense_band, factor_band, multiply_band, near_diagonal
 from calshift.binning.edges import BinEdges, merge_sparse_bins
 from calshift.binning.hat_basis import LEAST_ROWS, HatBasis, choose_knots, planned_hats, positions
 
@@ -143,11 +137,6 @@ class ResidualRegression:
         """(E,) |a|^2, which is the target's mean of g^2."""
         return np.asarray((self.sums.share * self.value**2).sum(axis=1))
 
-    @cached_property
-    def table(self) -> np.ndarray:
-        """(4, E, B) g, leverage, gradient and trace weight."""
-        return np.stack([self.value, self.leverage, self.gradient, self.trace_weight])
-
     def times(self, vectors: np.ndarray) -> np.ndarray:
         """V vectors: (E, R) -> (E, R), or (E, R, S) -> (E, R, S)."""
         if self.inverse.ndim == 2:
@@ -210,14 +199,13 @@ def _floored_inverse(fits: ResidualRegression) -> np.ndarray:
     """(E, R, R) A^-1, with A floored relative to M; 0 for knots that an event does not have.
 
     Under label shift A / sum w and M are the same matrix in the limit; where the source has far
-    less mass than the target, A^-1 would explode on a handful of rows. Pivots of A / sum w - M / 2
-    show whether it has a negative eigenvalue.
+    less mass than the target, A^-1 would explode on a handful of rows. A / sum w - M / 2 has a
+    factor unless it has a negative eigenvalue.
     """
     total, M, missing = fits.sums.mass.sum(axis=1)[:, None], fits.moments, fits.basis.missing
     A = fits.basis.band(fits.sums.mass / total)
-    main, beside = (a - EIGENVALUE_FLOOR * m for a, m in zip(A, M, strict=True))
-    sound = smallest_pivot(main, beside, missing) > 0
-    sound &= ((fits.root[0] > 0) | missing).all(axis=1)
+    excess = factor_band(A[0] - EIGENVALUE_FLOOR * M[0], A[1] - EIGENVALUE_FLOOR * M[1], 0.0)
+    sound = ((np.minimum(excess[0], fits.root[0]) > 0) | missing).all(axis=1)
     inverse = np.zeros((*A[0].shape, A[0].shape[1]))
     if sound.any():
         filled = np.where(missing, 1.0, A[0])[sound]

@@ -17,7 +17,6 @@ from calshift.inference.kept_curves import KeptCurves, keep_curves, plan_curves
 from calshift.inference.options import Options, Resampling
 from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck
 from calshift.weights import METHODS, resolve_class_weights
-from calshift.weights.influence import ScaledWeights
 
 
 def labelled_result(
@@ -59,8 +58,7 @@ def target_result(
     if source.in_memory is None:  # its rows may be gone later
         known = before()
         before = partial(_return, known)
-    scaled = ScaledWeights.of(used.values, used.influence, sizes)
-    curves = keep_curves(source, target, scaled, events.kind, found)
+    curves = keep_curves(source, target, used, events.kind, found)
     classes = source.summary.classes
     return shifted_result(found, events, options, used, sizes, before, classes, check, curves)
 

@@ -84,7 +84,9 @@ def _with_distributions(
     first = _first_order(tables, (sums, others), "squared", tables.gradient_by_weight, source)
     whole = _covariance_of_all(tables, sums, weight_noise)
     mean, each = _squared_distributions(tables, noise, whole, *first[:2])
-    kept_curves = None if plan is None or others is None else (plan, others.get("curves"))
+    kept_curves = None
+    if plan is not None and others is not None:
+        kept_curves = plan, others.get("curves"), tables.scaled_weights
     if signs is None:
         return EventEstimates(values, mean, each, first[2], curves=kept_curves)
     variance, square, rows = _first_order(

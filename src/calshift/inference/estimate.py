@@ -81,7 +81,7 @@ def event_errors(
         weights = ScaledWeights.of(class_weights, influence, sizes)
         plan = None if curves is None else lambda values: curves(_insert_missing(values, kept))
         found = _estimate_by_regression(source, target, bins, options, weights, interval, plan)
-    return replace(found, values=_insert_missing(found.values, kept))
+    return found if kept.all() else replace(found, values=_insert_missing(found.values, kept))
 
 
 def _insert_missing(values: np.ndarray, kept: np.ndarray) -> np.ndarray:

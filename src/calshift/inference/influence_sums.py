@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,7 @@ class SourceInfluenceSums:
     tables: InfluenceTables
     interval: bool = False
     kept: bool = False
-    threshold: float = 0.0
+    threshold: float = -1.0  # of a row's part in the trace of S, from which it is sketched
     signs: SignedResiduals | None = None
 
     def __call__(self, batch: Predictions) -> Tally:
@@ -144,6 +145,13 @@ class SourceInfluenceSums:
                     part.add(terms)
         return Tally(out, **{name: v for part in parts for name, v in part.tally().items()})
 
+    @cached_property
+    def _fit(self) -> np.ndarray:
+        """(4, E, B) g, leverage, gradient and, if only some rows are sketched, trace weight."""
+        fits = self.tables.fits
+        trace_weight = fits.trace_weight if self.threshold >= 0 else np.zeros_like(fits.value)
+        return np.stack([fits.value, fits.leverage, fits.gradient, trace_weight])
+
     def _squared(self, batch: Predictions, phi: np.ndarray) -> Tally:
         """Noise, influence on |a|^2, and S in the directions of the sketch."""
         tables, fits, f = self.tables, self.tables.fits, batch.sample_weight
@@ -159,7 +167,7 @@ class SourceInfluenceSums:
             here = block.events
             noise[:, here], square[here] = add_source_influence(
                 block.score, block.bins, true - block.first, weight, f,
-                np.ascontiguousarray(fits.table[:, here]), fits.plugin[here],
+                np.ascontiguousarray(self._fit[:, here]), fits.plugin[here],
                 through_weights(tables.gradient_by_weight, here, direct), tables.own_share,
                 sketch[here], self.threshold, SMALLEST_GAP, total, x,
             )  # fmt: skip

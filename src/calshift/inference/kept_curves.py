@@ -36,7 +36,7 @@ from calshift.inference.reliability import (
     source_sums,
 )
 from calshift.inference.row_influence import sparse_rows
-from calshift.results import ReliabilityCurve
+from calshift.results import ClassWeights, ReliabilityCurve
 from calshift.weights.influence import ScaledWeights
 
 CLASSES_KEPT = 6  # those with the largest errors
@@ -73,8 +73,6 @@ class CurveBins(Frozen):
         step = max(1, SCORES_AT_ONCE // len(target))
         groups = [wanted[start : start + step] for start in range(0, len(wanted), step)]
         parts = [_bin_scores(target, curve_scores(target, group), most) for group in groups]
-        if len(parts) == 1:
-            return CurveBins(wanted, *parts[0])
         return CurveBins(wanted, *(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def edges(self, k: int) -> BinEdges:
@@ -197,14 +195,15 @@ def plan_curves(source: Engine, target: Engine, kind: str, values: np.ndarray) -
 
 
 def keep_curves(
-    source: Engine, target: Engine, weights: ScaledWeights, kind: str, found: EventEstimates
+    source: Engine, target: Engine, used: ClassWeights, kind: str, found: EventEstimates
 ) -> KeptCurves | None:
     """What curves of a result need; None where rows are not in memory."""
     if source.in_memory is None or target.in_memory is None:
         return None
     if found.curves is not None:
-        plan, influence = found.curves
-        return KeptCurves(source.in_memory, plan, influence, weights)
+        return KeptCurves(source.in_memory, *found.curves)
+    sizes = source.summary.size, target.summary.size
+    weights = ScaledWeights.of(used.values, used.influence, sizes)
     plan, influence = plan_curves(source, target, kind, found.values), None
     if weights.influence is not None:
         influence = Blocks(target).total(lambda b: plan(b, weights.target_influence(b)))
