@@ -69,6 +69,7 @@ CASES = [
     (placement.locate, lambda a: (a.score, np.tile(np.arange(9985) // 40, (E, 1)).astype("u1"))),
     (find_edges.count_cells, lambda a: (a.score, a.frequency)),
     (find_edges.cut_cells, bins_of_cells),
+    (find_edges.cut_scores, lambda a: (a.score, a.frequency, *bins_of_cells(a)[1:])),
     (hat_basis.choose_knots, lambda a: knots(a, 7)),
     (hat_basis.choose_knots, lambda a: knots(a, 61)),
     (row_sums.sum_source, lambda a: (a.score, a.bins, B, a.true, a.weight, a.frequency)),

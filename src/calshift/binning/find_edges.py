@@ -89,8 +89,7 @@ def _find_fine_bins(
     rows, parts, blocks = engine.in_memory, [], []
     if rows is not None and rows.p.size <= KEPT_SCORES:
         for block in score_blocks(rows, events, tuple(range(events.count))):
-            cells = count_cells(block.score, rows.sample_weight)
-            parts.append(cut_cells(cells, MIDDLE, ANGLE, FINE_BINS))
+            parts.append(cut_scores(block.score, rows.sample_weight, MIDDLE, ANGLE, FINE_BINS))
             blocks.append((block.first, block.score, locate(block.score, parts[-1][3])))
     else:
         at_once = events.count if rows is None else max(1, MOST_CELLS // CELLS)
@@ -135,6 +134,15 @@ def count_cells(score: np.ndarray, frequency: np.ndarray | None) -> np.ndarray:
         out[0, k] = np.bincount(cell, frequency, CELLS)
         out[1, k] = np.bincount(cell, f if frequency is None else f * frequency, CELLS)
     return out
+
+
+@fastest
+def cut_scores(
+    score: np.ndarray, frequency: np.ndarray | None, middle: np.ndarray, angle: np.ndarray,
+    most: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """What `cut_cells` returns, from scores (E, n)."""
+    return cut_cells(count_cells(score, frequency), middle, angle, most)
 
 
 def pooled_cells(engine: Engine, events: Events, which: tuple[int, ...]) -> np.ndarray:

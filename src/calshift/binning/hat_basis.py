@@ -187,8 +187,11 @@ class HatBasis:
         place, share = self._place.reshape(self.left.shape), self.share
         if coefficients.ndim == 3:
             share = share[:, :, None]
-        low, high = padded[place], padded[place + 1]
-        return np.asarray(low + share * (high - low))
+        low, step = padded[place], padded[place + 1]
+        step -= low  # in place: with directions they are large
+        step *= share
+        low += step
+        return np.asarray(low)
 
     def band(self, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """X' diag(mass) X, which is tridiagonal: its diagonal and the one above, (E, R) each."""

@@ -19,7 +19,7 @@ from calshift._core.predictions import Predictions
 from calshift._core.score_grid import ANGLE, MIDDLE
 from calshift.binning.edges import BinEdges
 from calshift.binning.events import select_binned_events
-from calshift.binning.find_edges import count_cells, cut_cells
+from calshift.binning.find_edges import cut_scores
 from calshift.binning.hat_basis import planned_hats
 from calshift.binning.placement import locate
 from calshift.binning.statistics import ShiftStatistics, source_kernel
@@ -40,7 +40,7 @@ from calshift.results import ClassWeights, ReliabilityCurve
 from calshift.weights.influence import ScaledWeights
 
 CLASSES_KEPT = 6  # those with the largest errors
-SCORES_AT_ONCE = 2**21
+SCORES_AT_ONCE = 2**15
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ def _bin_scores(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """What `CurveBins` keeps, of scores (C, n)."""
     f = target.sample_weight
-    cuts, number, sums, table = cut_cells(count_cells(score, f), MIDDLE, ANGLE, most)
+    cuts, number, sums, table = cut_scores(score, f, MIDDLE, ANGLE, most)
     centres = np.divide(sums[1], sums[0], out=np.zeros(sums[0].shape), where=sums[0] > 0)
     once = None if f is None else target.squared_frequency
     return cuts, number, table, centres, sums[0], sum_deviations(score, table, centres, once)
