@@ -109,7 +109,7 @@ class Predictions(Frozen):
 
     def codes(self, seen: np.ndarray) -> np.ndarray:
         """The labels as places among the classes marked as seen."""
-        return np.asarray((np.cumsum(seen) - 1)[self.labels])
+        return self.labels if seen.all() else np.asarray((np.cumsum(seen) - 1)[self.labels])
 
     @property
     def frequency(self) -> np.ndarray:

@@ -50,10 +50,10 @@ class ConfidenceCells(Frozen):
 
     def sum_steps(self, steps: np.ndarray) -> np.ndarray:
         """(K G, ...) rows by cell, from rows by predicted class and step, (K, F, ...)."""
-        cell = self.group + np.arange(len(self.group))[:, None] * self.count
-        out = np.zeros((len(self.group) * self.count, *steps.shape[2:]))
-        np.add.at(out, cell, steps)
-        return out
+        cell, size = self.group + np.arange(len(self.group))[:, None] * self.count, steps[0, 0].size
+        where = (cell[..., None] * size + np.arange(size)).ravel()
+        sums = np.bincount(where, steps.ravel(), len(self.group) * self.count * size)
+        return sums.reshape(-1, *steps.shape[2:])
 
 
 def tabulate_cells(

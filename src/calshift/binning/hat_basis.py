@@ -210,8 +210,10 @@ class HatBasis:
     def project_rows(self, events: slice, values: np.ndarray) -> np.ndarray:
         """X' values of some events: (E B, S) -> (E, R, S)."""
         bins, width = self.left.shape[1], self.width
-        X = self.design[events.start * bins : events.stop * bins]
-        X = X[:, events.start * width : events.stop * width]
+        X = self.design
+        if len(values) < X.shape[0]:
+            X = X[events.start * bins : events.stop * bins]
+            X = X[:, events.start * width : events.stop * width]
         return np.asarray(X.T @ values).reshape(-1, width, values.shape[1])
 
     @cached_property

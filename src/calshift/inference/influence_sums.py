@@ -132,7 +132,7 @@ class SourceInfluenceSums:
         tables, phi = self.tables, self.tables.scaled_weights.source_influence(batch)
         step = max(LEAST_SKETCHED, SKETCHED // max(tables.sketch.shape[2], 1))
         each = enumerate(batch.blocks(step))
-        out = sum((self._squared(b, phi[i * step : (i + 1) * step]) for i, b in each), start=0)
+        out: Any = sum(self._squared(b, phi[i * step : (i + 1) * step]) for i, b in each)
         parts: list[Any] = []
         if phi.shape[1]:
             parts.append(ThroughWeights(batch, tables, phi))

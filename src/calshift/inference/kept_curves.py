@@ -87,8 +87,10 @@ class CurveBins(Frozen):
         place = locate(score, self.table) + (np.arange(C) * B)[:, None]
         once = np.broadcast_to(batch.squared_frequency, score.shape)
         d = score - self.centres.ravel()[place]
-        by_bin = [sparse_rows(v, place, C * B).T @ phi for v in (once, once * d)]
-        both = np.concatenate(by_bin, axis=1).reshape(C, B, -1)
+        rows = sparse_rows(once, place, C * B)
+        first = rows.T @ phi
+        rows.data = rows.data * d.T.ravel()
+        both = np.concatenate([first, rows.T @ phi], axis=1).reshape(C, B, -1)
         return Tally(by_weight=both, phi=(phi * batch.squared_frequency[:, None]).T @ phi)
 
 

@@ -205,7 +205,7 @@ class Scaling(Frozen):
         by_slope = self.slope_derivative(fp, p, scores)
         if not self.biased:
             return by_slope
-        return np.hstack([by_slope, np.diag(fp.sum(axis=0)) - fp.T @ p])
+        return np.concatenate([by_slope, np.diag(row_sum(fp.T)) - fp.T @ p], axis=1)
 
     def likelihood(self, batch: Predictions) -> Tally:
         """Kernel over rows of scores: log-likelihood of the labels, gradient, information."""
@@ -217,7 +217,7 @@ class Scaling(Frozen):
         if self.one_slope:
             gradient = gradient.sum(keepdims=True)
         if self.biased:
-            gradient = np.append(gradient, np.bincount(code, f, S) - fp.sum(axis=0))
+            gradient = np.append(gradient, np.bincount(code, f, S) - row_sum(fp.T))
         information = self._information(p, fp, f, scores)
         return Tally(value=f @ np.log(hit), gradient=gradient, information=information)
 
@@ -225,17 +225,19 @@ class Scaling(Frozen):
         self, p: np.ndarray, fp: np.ndarray, f: np.ndarray, scores: np.ndarray
     ) -> np.ndarray:
         """sum_i f_i [ sum_c p_c x_c x_c' - (sum_c p_c x_c)(sum_c p_c x_c)' ], x_c as above."""
+        a, information = self.slopes, np.empty((len(self.parameters),) * 2)
         if self.one_slope:
             mean = np.einsum("ic,ic->i", p, scores)
             square = np.einsum("ic,ic,ic->i", p, scores, scores)
-            top = np.full((1, 1), f @ (square - mean**2))
+            information[0, 0] = f @ (square - mean**2)
         else:
             scored = fp * scores
-            top = np.diag(np.einsum("ic,ic->c", scored, scores)) - scored.T @ (p * scores)
-        if not self.biased:
-            return top
-        biases = self._sum_derivative(p, fp, scores)
-        return np.vstack([np.hstack([top, biases[:, : self.slopes].T]), biases])
+            own = np.diag(np.einsum("ic,ic->c", scored, scores))
+            information[:a, :a] = own - scored.T @ (p * scores)
+        if self.biased:
+            information[a:] = self._sum_derivative(p, fp, scores)
+            information[:a, a:] = information[a:, :a].T
+        return information
 
 
 def _weighted(p: np.ndarray, batch: Predictions) -> np.ndarray:

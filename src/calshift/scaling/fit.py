@@ -144,7 +144,7 @@ class Prior:
             covariance = inverse(here["information"] + precision)
             offset = at - self.centre
             offset = offset + covariance @ (here["gradient"] - precision @ offset)
-            trace = np.array([np.sum(form * covariance) for form in self.forms])
+            trace = np.array([np.vdot(form, covariance) for form in self.forms])
             size = np.array([offset @ form @ offset for form in self.forms])
             determined = np.maximum(self.freedom(strength) - strength * trace, 0)
             ratio = determined / np.maximum(strength * size, 1e-12)
