@@ -76,7 +76,8 @@ def validate_probabilities(p: np.ndarray, name: str, start: int = 0) -> np.ndarr
         masked = "a masked array: fill or drop its rows" if p.dtype.kind in "fiub" else p.dtype
         msg = f"{name} must be numbers; got {masked}"
         raise InvalidInput(msg)
-    K, rounding = 2 if p.ndim == 1 else p.shape[1], _rounding(p)
+    K = 2 if p.ndim == 1 else p.shape[1]
+    rounding = float(np.finfo(p.dtype).eps) if p.dtype.kind == "f" else 0.0
     if p.dtype not in (np.float32, np.float64):
         p = p.astype(np.float32 if p.dtype == np.float16 else np.float64)
     highest, tolerance = 1 + 8 * rounding, max(1e-3, K * rounding)
@@ -102,10 +103,6 @@ def _sum_rows(rows: np.ndarray) -> np.ndarray:
         return rows
     with np.errstate(over="ignore"):
         return np.asarray(rows @ np.ones(rows.shape[1], rows.dtype))
-
-
-def _rounding(p: np.ndarray) -> float:
-    return float(np.finfo(p.dtype).eps) if p.dtype.kind == "f" else 0.0
 
 
 def _check_sums(p: np.ndarray, sums: np.ndarray, name: str, tolerance: float, start: int) -> None:

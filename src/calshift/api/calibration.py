@@ -206,17 +206,17 @@ def target_calibration_error_from(
         msg = f"statistics must be ShiftStatistics, as accumulate makes; got {type(statistics)!r}"
         raise InvalidInput(msg)
     events = statistics.edges.events
-    counts = _class_counts(statistics)
+    counts = np.bincount(events.stratum_label, statistics.rows[0], events.n_classes)
     if min(statistics.size_source, statistics.size_target) < 2 or np.count_nonzero(counts) < 2:
         msg = "statistics must hold two source rows or more, of two classes, and two target rows"
         raise InvalidInput(msg)
     class_weights = make_given_weights(weights, counts, classes=statistics.edges.classes)
     announce(class_weights)
     w = np.nan_to_num(class_weights.values)
-    if estimator == "paper" and statistics.edges.smooth:
-        msg = 'estimator="paper" needs bins: make the edges with bin_edges(bins=15)'
-        raise InvalidInput(msg)
     if estimator == "paper":
+        if statistics.edges.smooth:
+            msg = 'estimator="paper" needs bins: make the edges with bin_edges(bins=15)'
+            raise InvalidInput(msg)
         if norm != 2:
             msg = f'estimator="paper" needs the rows again for norm={norm:g}; sums give norm=2 only'
             raise InvalidInput(msg)
@@ -251,8 +251,3 @@ def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
     Difference of calibration errors (root): -0.0729, 95% interval -0.0861 to -0.0598: different
     """
     return compare_results(a, b)
-
-
-def _class_counts(statistics: ShiftStatistics) -> np.ndarray:
-    events = statistics.edges.events
-    return np.bincount(events.stratum_label, statistics.rows[0], events.n_classes)

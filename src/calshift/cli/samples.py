@@ -21,7 +21,7 @@ from calshift.io.columns import ColumnSpec, quote
 from calshift.io.file_reader import FileReader, match_readers
 from calshift.io.file_set import FileSet, open_file_set, total_bytes
 from calshift.io.formats.base import check_file
-from calshift.io.prediction_file import PredictionFile, errors_name_file
+from calshift.io.prediction_file import PredictionFile, errors_name
 
 ENGINES = ("auto", "arrays", "batches", "spark")
 LARGE = 2**30  # bytes of files above which they are read in passes
@@ -160,7 +160,7 @@ def read_pair(
             f"the first has {counts[0]}, the second {counts[1]}"
         )
         raise InvalidInput(msg)
-    with errors_name_file(source):
+    with errors_name(source):
         check_pair(before.summary, after.summary)
     return LoadedPair(engines, _read_times(readers[1].parts), readers[1].parts)
 

@@ -10,6 +10,8 @@ over all events together; the part of T that events share is sketched where they
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from calshift._core.addable import Tally
@@ -21,7 +23,7 @@ from calshift.inference.influence_sums import (
     CurvePlan,
     SourceInfluenceSums,
     TargetInfluenceSums,
-    TargetNoise,
+    target_noise,
 )
 from calshift.inference.row_influence import InfluenceTables
 from calshift.inference.signed_residuals import SignedResiduals
@@ -119,7 +121,7 @@ def _target_noise(tables: InfluenceTables, target: Engine | None) -> np.ndarray:
         return np.zeros((tables.by_weight.shape[2],) * 2)
     outside = weights.outside_influence
     if target.summary.light:
-        return np.asarray(target.total(TargetNoise(weights)) + outside.T @ outside)
+        return np.asarray(target.total(partial(target_noise, weights)) + outside.T @ outside)
     inside = weights.influence.target_square / (weights.scale**2 * weights.sizes[1])
     return np.asarray(inside + outside.T @ outside)
 

@@ -316,12 +316,7 @@ class TargetInfluenceSums:
         return out
 
 
-@dataclass(frozen=True)
-class TargetNoise:
-    """Summand: sum of phi phi' over the target."""
-
-    scaled_weights: ScaledWeights
-
-    def __call__(self, batch: Predictions) -> np.ndarray:
-        phi = self.scaled_weights.target_influence(batch)
-        return np.asarray((phi * batch.squared_frequency[:, None]).T @ phi)
+def target_noise(weights: ScaledWeights, batch: Predictions) -> np.ndarray:
+    """Sum of phi phi' over rows of the target."""
+    phi = weights.target_influence(batch)
+    return np.asarray((phi * batch.squared_frequency[:, None]).T @ phi)

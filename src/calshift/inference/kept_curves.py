@@ -27,6 +27,7 @@ from calshift.compiled import fastest
 from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine
 from calshift.engines.sample_summary import SampleSummary
+from calshift.estimators.binned import reliability
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.reliability import (
     LEAST_ROWS,
@@ -157,7 +158,8 @@ class KeptCurves(Frozen):
             edges = self.plan.edges(k)
             target = replace(ShiftStatistics.zero(edges), target=self._target_bins(k))
             sums: ShiftStatistics = source.total(source_kernel(edges)) + target
-            found.append(CurveInfluence.of([sums], edges, LEAST_ROWS, self.weights, False, label))
+            points = reliability([sums], self.weights.values, LEAST_ROWS)
+            found.append(CurveInfluence(edges, points, self.weights, False, label))
         added = source_sums(source, found, self.weights)
         return [
             one.curve(

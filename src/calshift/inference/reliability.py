@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,6 @@ from calshift.binning.edges import BinEdges, fine_cuts
 from calshift.binning.events import Events
 from calshift.binning.find_edges import find_edges, pooled_cells
 from calshift.binning.hat_basis import planned_hats
-from calshift.binning.statistics import ShiftStatistics
 from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine, rows_in_memory
 from calshift.errors import InvalidInput
@@ -45,7 +44,8 @@ def reliability_curves(
     for events, label in wanted:
         edges, least = _edges(source, at, events, label, bins)
         parts = (gather_statistics(source, target, part) for part in edges.split())
-        found.append(CurveInfluence.of(parts, edges, least, weights, target is None, label))
+        points = reliability(parts, weights.values, least)
+        found.append(CurveInfluence(edges, points, weights, target is None, label))
     sums = source_sums(source, found, weights)
     if target is None:
         return [one.curve(*sums[k].values()) for k, one in enumerate(found)]
@@ -81,19 +81,6 @@ class CurveInfluence:
     weights: ScaledWeights
     labelled: bool
     label: int | None
-
-    @staticmethod
-    def of(
-        parts: Iterable[ShiftStatistics],
-        edges: BinEdges,
-        least: float,
-        weights: ScaledWeights,
-        labelled: bool,
-        label: int | None,
-    ) -> CurveInfluence:
-        """From sums over the bins of both samples; bins have at least so many rows."""
-        points = reliability(parts, weights.values, least)
-        return CurveInfluence(edges, points, weights, labelled, label)
 
     def curve(self, variance: np.ndarray, mass: np.ndarray) -> ReliabilityCurve:
         """The curve, from sums over all rows."""

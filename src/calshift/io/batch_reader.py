@@ -11,7 +11,6 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -22,7 +21,7 @@ from calshift._core.predictions import Predictions, concatenate_rows, named_pred
 from calshift._core.validate import check_same_names, is_number, validate_classes
 from calshift.errors import InvalidInput
 from calshift.io.file_reader import rows_for
-from calshift.io.prediction_file import softmax_rows
+from calshift.io.prediction_file import errors_name, softmax_rows
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class BatchReader:
     def _pieces(self) -> Iterator[Predictions]:
         first: tuple[int, Predictions] | None = None
         for number, batch in enumerate(self._fresh()):
-            with errors_name_batch(number):
+            with errors_name(f"batch {number}"):
                 read = read_batch(batch, self.spec)
                 if read is None:
                     continue
@@ -79,16 +78,6 @@ class BatchReader:
                 self.names = self.names or [read.classes]
                 check_like_first(*first, read)
             yield from read.blocks(self.batch_rows or rows_for(read.n_classes))
-
-
-@contextmanager
-def errors_name_batch(number: int) -> Iterator[None]:
-    """Errors name the batch, counted from 0."""
-    try:
-        yield
-    except InvalidInput as problem:
-        msg = f"batch {number}: {problem}"
-        raise InvalidInput(msg) from problem
 
 
 def read_batch(batch: Any, spec: BatchSpec) -> Predictions | None:

@@ -15,12 +15,7 @@ from calshift._core.validate import validate_classes, validate_labels
 from calshift.errors import InvalidInput, NoRows
 from calshift.io.decode import decode_labels, distinct_labels, encode_label_column
 from calshift.io.file_set import FileSet, in_order, match_classes
-from calshift.io.prediction_file import (
-    PredictionFile,
-    RawBatch,
-    binary_class_names,
-    errors_name_file,
-)
+from calshift.io.prediction_file import PredictionFile, RawBatch, binary_class_names, errors_name
 
 CELLS = 2**22  # probabilities in a batch
 LEAST_ROWS, MOST_ROWS = 2**10, 2**19
@@ -78,7 +73,7 @@ class FileReader:
 
     def check_names(self) -> None:
         """Check that every class has a name, and no two the same."""
-        with errors_name_file(self.parts.files[0].path):
+        with errors_name(self.parts.files[0].path):
             validate_classes(self.classes, self.n_classes)
 
     @cached_property
@@ -114,7 +109,7 @@ class FileReader:
             where = f"row {rows.start} has {here}"
             msg = f"{path} must have {there} in each row, as the first row has; {where}"
             raise InvalidInput(msg)
-        with errors_name_file(path, file.columns):
+        with errors_name(path, file.columns):
             read = named_predictions(rows.p, rows.y, None, path, path, rows.start)
         return Predictions.from_validated(read.p, read.y, self.classes)
 

@@ -83,7 +83,7 @@ class PredictionFile:
     def probabilities_of(self, batch: Any, start: int) -> np.ndarray:
         """(n, K) or (n,) probabilities of a batch of columns that begins at row ``start``."""
         names, path = self.columns.probabilities, str(self.path)
-        with errors_name_file(path):
+        with errors_name(path):
             return decode_probabilities(batch, names, path, start, self.logits, self.order)
 
     def reorder(self, order: tuple[int, ...]) -> PredictionFile:
@@ -122,12 +122,12 @@ def binary_class_names(classes: tuple[Any, ...] | None, one_column: bool) -> tup
 
 
 @contextmanager
-def errors_name_file(path: str | Path, columns: ResolvedColumns | None = None) -> Iterator[None]:
-    """Errors name the file, and the columns read where rows do not sum to 1."""
+def errors_name(place: str | Path, columns: ResolvedColumns | None = None) -> Iterator[None]:
+    """Errors name the file or batch, and the columns read where rows do not sum to 1."""
     try:
         yield
     except InvalidInput as problem:
-        msg = str(problem) if str(path) in str(problem) else f"{path}: {problem}"
+        msg = str(problem) if str(place) in str(problem) else f"{place}: {problem}"
         if columns is not None and "sums to" in msg and len(columns.probabilities) > 1:
             read = quote(columns.probabilities)
             msg += f"; the columns read are {read}: choose others with --columns"

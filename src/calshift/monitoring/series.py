@@ -106,10 +106,11 @@ def monitor(
         msg = f"windows must have at least {LEAST_ROWS} rows; none has: make them longer"
         raise InvalidInput(msg)
     results, seed = [], rng if is_number(rng) else 0
+    draws = int(np.clip(2 * len(long) / LEVEL, *DRAWS))  # enough for the level of each window
     for done, rows_here in enumerate(_read_windows(target, [part for _, part in long])):
         sample, checked = Arrays(rows_here), None
         if check:
-            checked = label_shift_check(source, sample, LEVEL / len(long), _draws(len(long)), seed)
+            checked = label_shift_check(source, sample, LEVEL / len(long), draws, seed)
         results.append(target_result(source, sample, options, weights, resampling, checked))
         if progress is not None:
             progress(done + 1, len(long))
@@ -118,11 +119,6 @@ def monitor(
     found = MonitoringResult(tuple(results), tuple(place for place, _ in long), tuple(skipped))
     _warn_unreliable(found)
     return found
-
-
-def _draws(windows: int) -> int:
-    """Enough bootstrap draws for the level of each window."""
-    return int(np.clip(2 * windows / LEVEL, *DRAWS))
 
 
 def _read_windows(target: Engine, parts: list[np.ndarray]) -> Iterator[Predictions]:

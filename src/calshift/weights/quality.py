@@ -49,7 +49,7 @@ def diagnose_weights(
         prior_target=_expand(q / q.sum(), seen),
         n_source=sizes[0],
         method=method,
-        covariance=_expand_both(covariance, seen),
+        covariance=_expand(covariance, seen),
         values_error=_expand(values_error, seen),
         converged=solution.converged,
         iterations=solution.iterations,
@@ -169,13 +169,7 @@ def _reasons(
 
 
 def _expand(values: np.ndarray, seen: np.ndarray, rest: float = 0.0) -> np.ndarray:
-    """(K,) the values of the classes seen, and the rest for the others."""
-    out = np.full(len(seen), rest)
-    out[seen] = values
-    return out
-
-
-def _expand_both(matrix: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    out = np.zeros((len(seen), len(seen)))
-    out[np.ix_(seen, seen)] = matrix
+    """(K,) or (K, K): the values of the classes seen, and the rest for the others."""
+    out = np.full((len(seen),) * values.ndim, rest)
+    out[np.ix_(*[seen] * values.ndim)] = values
     return out

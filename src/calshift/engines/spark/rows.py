@@ -15,7 +15,7 @@ from calshift.errors import InvalidInput
 from calshift.io.columns import ResolvedColumns, quote
 from calshift.io.decode import decode_numbers, encode_label_column
 from calshift.io.file_reader import LabelCodes, python_option_names
-from calshift.io.prediction_file import decode_probabilities, errors_name_file
+from calshift.io.prediction_file import decode_probabilities, errors_name
 
 Names = tuple[Any, ...] | None
 
@@ -54,7 +54,7 @@ class TableRows:
         Columns are in the order of `read`; their names do not matter.
         """
         label, columns = self.columns.label, dict(zip(self.read, columns.values(), strict=True))
-        with python_option_names(), errors_name_file(place, self.columns):
+        with python_option_names(), errors_name(place, self.columns):
             names = self.columns.probabilities
             p = decode_probabilities(columns, names, place, start, self.logits, self.order)
             y = None
