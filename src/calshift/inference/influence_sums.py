@@ -26,7 +26,6 @@ CurveSummand = Callable[[Predictions, np.ndarray], Tally]  # target rows, their 
 CurvePlan = Callable[[np.ndarray], CurveSummand]  # errors by class, NaN if left out
 
 SPARSE = 8  # rows to one above the threshold, from which only those are sketched
-SKETCHED, LEAST_SKETCHED = 2**15, 1024  # influence on the coefficients in memory at once, rows
 
 
 @fastest
@@ -130,9 +129,7 @@ class SourceInfluenceSums:
 
     def __call__(self, batch: Predictions) -> Tally:
         tables, phi = self.tables, self.tables.scaled_weights.source_influence(batch)
-        step = max(LEAST_SKETCHED, SKETCHED // max(tables.sketch.shape[2], 1))
-        each = enumerate(batch.blocks(step))
-        out: Any = sum(self._squared(b, phi[i * step : (i + 1) * step]) for i, b in each)
+        out = self._squared(batch, phi)
         parts: list[Any] = []
         if phi.shape[1]:
             parts.append(ThroughWeights(batch, tables, phi))

@@ -10,6 +10,7 @@ c the derivative of its frequency in these,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import isnan
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
 from calshift._core.score_grid import ANGLE, MIDDLE
 from calshift.binning.edges import BinEdges
-from calshift.binning.events import select_binned_events
+from calshift.binning.events import Events
 from calshift.binning.find_edges import cut_scores
 from calshift.binning.hat_basis import planned_hats
 from calshift.binning.placement import locate
@@ -41,7 +42,7 @@ from calshift.results import ClassWeights, ReliabilityCurve
 from calshift.weights.influence import ScaledWeights
 
 CLASSES_KEPT = 6  # those with the largest errors
-SCORES_AT_ONCE = 2**15
+SCORES_AT_ONCE = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +75,8 @@ class CurveBins(Frozen):
         step = max(1, SCORES_AT_ONCE // len(target))
         groups = [wanted[start : start + step] for start in range(0, len(wanted), step)]
         parts = [_bin_scores(target, curve_scores(target, group), most) for group in groups]
+        if len(parts) == 1:
+            return CurveBins(wanted, *parts[0])
         return CurveBins(wanted, *(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def edges(self, k: int) -> BinEdges:
@@ -216,10 +219,10 @@ def keep_curves(
 
 def _choose_curves(kind: str, source: SampleSummary, values: np.ndarray) -> tuple[Wanted, ...]:
     if kind == "binary" or source.one_column:
-        return ((select_binned_events("binary", source), None),)
-    top: Wanted = (select_binned_events("top-label", source), None)
+        return ((Events("binary", 2), None),)
+    top: Wanted = (Events("top-label", source.n_classes), None)
     if kind != "classwise":
         return (top,)
-    worst = np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable")[:CLASSES_KEPT]
-    events = select_binned_events("classwise", source)
-    return (top, *((events, int(c)) for c in worst if not np.isnan(values[c])))
+    worst = np.argsort(-values, kind="stable")[:CLASSES_KEPT].tolist()  # NaN comes last
+    events = Events("classwise", source.n_classes)
+    return (top, *((events, c) for c in worst if not isnan(values[c])))
