@@ -14,7 +14,7 @@ from calshift.diagnostics.label_shift_check import label_shift_check
 from calshift.diagnostics.trust import announce
 from calshift.engines.open import open_engine, open_pair, start_run
 from calshift.errors import InvalidInput
-from calshift.estimators.binned import from_statistics
+from calshift.estimators.debiased import from_statistics
 from calshift.estimators.paper import shifted_square
 from calshift.inference.assemble import labelled_result, shifted_result, target_result
 from calshift.inference.event_estimates import EventEstimates

@@ -36,7 +36,7 @@ from calshift.estimators.row_sums import (
     weigh_labels,
 )
 from calshift.estimators.smoothing_kernels import as_points
-from calshift.inference.bias_variance import estimate_events
+from calshift.inference.error_distributions import estimate_events
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.influence_sums import CurvePlan
 from calshift.inference.options import Options

@@ -9,6 +9,7 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.errors import InvalidInput
 from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.label_free_search import least_error_slope
 from calshift.recalibration.serialization import read_class_weights, read_positive
 from calshift.recalibration.source_weights import (
     fill_unseen,
@@ -16,7 +17,6 @@ from calshift.recalibration.source_weights import (
     resolve_weights,
     weight_rows,
 )
-from calshift.recalibration.temperature_search import least_error_slope
 from calshift.scaling.calibrator import temper
 
 START_ROWS = 3000  # about so many source rows, evenly spaced, give the starting value

@@ -17,7 +17,7 @@ import numpy as np
 from calshift._core.addable import Tally
 from calshift.engines import Blocks
 from calshift.engines.base import Engine
-from calshift.estimators.binned import RegressionNoise, errors, unfold_errors
+from calshift.estimators.debiased import RegressionNoise, errors, unfold_errors
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.influence_sums import (
     CurvePlan,
