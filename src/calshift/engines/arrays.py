@@ -17,7 +17,7 @@ LEAST_ROWS = 4096  # of a thread
 BLOCK_CELLS = 2**20  # probabilities in a small block: temporaries as wide as rows stay in the cache
 LEAST_BLOCK = 64  # rows of a small block
 
-# glibc returns unused memory at the end of the heap to the system, and each pass over the rows would
+# glibc returns unused memory at the end of the heap to the system, and each pass over rows would
 # get its temporaries from there again, page by page: a quarter of the time of a call with 10,000
 # rows of 10 classes. Once a block of 16 MB was allocated and released, glibc keeps up to 32 MB
 # (mallopt(3), M_MMAP_THRESHOLD). The block is never written to; other allocators ignore it.
