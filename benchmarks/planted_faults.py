@@ -60,7 +60,7 @@ FAULTS = (
         "inference/row_influence.py",
         "value = self.excess * self.weight / self.gap",
         "value = -self.excess * self.weight / self.gap",
-        "reference/test_influence.py properties/test_comparison.py",
+        "inference reference/test_influence.py properties/test_intervals.py",
     ),
     Fault(
         "a score on an edge falls into the bin below",
@@ -92,7 +92,7 @@ FAULTS = (
     ),
     Fault(
         "standard error of the bootstrap divides by the number of draws",
-        "results/intervals/squared_l2.py",
+        "results/intervals/bootstrap.py",
         "np.nanstd(self.draws, axis=0, ddof=1)",
         "np.nanstd(self.draws, axis=0, ddof=0)",
         "results properties/test_bootstrap.py",
@@ -100,9 +100,9 @@ FAULTS = (
     Fault(
         "source and target swapped in the change of the error",
         "report/verdict.py",
-        "return difference(result, result.source)",
-        "return difference(result.source, result)",
-        "report",
+        "return compare_results(result, result.source)",
+        "return compare_results(result.source, result)",
+        "report cli",
     ),
     Fault(
         "softmax writes into the caller's logits",
@@ -151,7 +151,7 @@ FAULTS = (
         "recalibration/scalings.py",
         "return temper(p, 1 / self.temperature_)\n",
         "return temper(p, self.temperature_)\n",
-        "recalibration",
+        "recalibration reference/test_recalibration.py",
     ),
     Fault(
         "prior correction with the inverse weights",
@@ -176,7 +176,7 @@ FAULTS = (
     ),
     Fault(
         "last row of each window lost",
-        "monitoring.py",
+        "monitoring/windows.py",
         "int(start), int(start + rows))",
         "int(start), int(start + rows) - 1)",
         "monitoring",
@@ -187,6 +187,27 @@ FAULTS = (
         '("source", SOURCE, result.source), ("target", TARGET, result)',
         '("source", SOURCE, result), ("target", TARGET, result.source)',
         "plotting",
+    ),
+    Fault(
+        "a rejected test of label shift leaves the result trusted",
+        "diagnostics/trust.py",
+        'yield True, f"{changed}: the error',
+        'yield False, f"{changed}: the error',
+        "diagnostics api",
+    ),
+    Fault(
+        "sums of squared deviations of a curve without their weights",
+        "inference/kept_curves.py",
+        "for s, values in enumerate((f, once, once * d)):",
+        "for s, values in enumerate((f, once, d * d)):",
+        "results",
+    ),
+    Fault(
+        "half of the reach of an interval of L1",
+        "results/intervals/absolute_l1.py",
+        "reach = ndtri((1 + level) / 2) * self.standard_error",
+        "reach = ndtri((1 + level) / 2) * self.standard_error / 2",
+        "results inference reference/test_intervals.py",
     ),
     Fault(
         "rows resampled with replacement",

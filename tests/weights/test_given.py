@@ -50,7 +50,9 @@ def test_a_vector_is_used_as_it_is():
     np.testing.assert_array_equal(result.class_weights.values, w)
     with pytest.warns(calshift.UnreliableWeights, match="sum of prior x weight is 1.06,"):
         calshift.target_calibration_error(p, y, q, weights=1.06 * w)
-    calshift.target_calibration_error(p, y, q, weights=1.04 * w)  # within the tolerance
+    result = calshift.target_calibration_error(p, y, q, weights=1.04 * w)  # within the tolerance
+    prior = np.bincount(y) / len(y)
+    np.testing.assert_allclose(result.class_weights.prior_target, prior * w / (prior @ w))
 
 
 @pytest.mark.parametrize(
