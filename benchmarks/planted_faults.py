@@ -85,7 +85,7 @@ FAULTS = (
     ),
     Fault(
         "degrees of freedom of the label-shift test one too few",
-        "diagnostics/overidentification.py",
+        "diagnostics/overidentification_test.py",
         "np.count_nonzero(D, axis=1) - _rank(G), 0)",
         "np.count_nonzero(D, axis=1) - _rank(G) - 1, 0)",
         "diagnostics reference/test_label_shift_check.py",

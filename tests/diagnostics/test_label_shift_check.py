@@ -315,8 +315,8 @@ def test_many_classes_are_answered_with_fewer_draws_or_not_at_all(monkeypatch):
 def test_sparse_and_dense_products_agree(monkeypatch):
     data = drawn(400, 400, 6)
     dense = check_label_shift(*data)
-    monkeypatch.setattr("calshift.diagnostics.overidentification.MANY", 1)
-    monkeypatch.setattr("calshift.diagnostics.overidentification.SPARSE", 2.0)
+    monkeypatch.setattr("calshift.diagnostics.overidentification_test.MANY", 1)
+    monkeypatch.setattr("calshift.diagnostics.overidentification_test.SPARSE", 2.0)
     same(check_label_shift(*data), dense)
 
 

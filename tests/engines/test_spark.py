@@ -17,7 +17,7 @@ from calshift.engines import Arrays, Spark
 from calshift.engines.base import Passes
 from calshift.engines.checkpoint import Checkpoint
 from calshift.engines.sample_summary import summary_terms
-from calshift.weights.mixture import _gradient
+from calshift.weights.em_solver import _gradient
 from tests.prediction_files import NAMES, SIMULATION, named
 
 pytestmark = [

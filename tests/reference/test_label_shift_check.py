@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import chi2
 
 import calshift
-from calshift.diagnostics import overidentification
-from calshift.diagnostics.overidentification import (
+from calshift.diagnostics import overidentification_test as overidentification
+from calshift.diagnostics.overidentification_test import (
     Tables,
     likeliest_mixture,
     nearest_mixture,

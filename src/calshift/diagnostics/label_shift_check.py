@@ -14,7 +14,7 @@ import numpy as np
 from calshift._core.text import class_names
 from calshift._core.validate import validate_integer, validate_level, validate_rng
 from calshift.binning.confidence_cells import merge_counts, merge_places, tabulate_cells
-from calshift.diagnostics.overidentification import (
+from calshift.diagnostics.overidentification_test import (
     CellMixture,
     Tables,
     likeliest_mixture,

@@ -28,7 +28,7 @@ from calshift.compiled import fastest
 from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine
 from calshift.engines.sample_summary import SampleSummary
-from calshift.estimators.debiased import reliability
+from calshift.estimators.reliability_points import reliability
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.reliability import (
     LEAST_ROWS,

@@ -18,7 +18,7 @@ from calshift.binning.hat_basis import planned_hats
 from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine, rows_in_memory
 from calshift.errors import InvalidInput
-from calshift.estimators.debiased import Points, reliability
+from calshift.estimators.reliability_points import Points, reliability
 from calshift.inference.estimate import gather_statistics
 from calshift.results import ReliabilityCurve
 from calshift.weights.influence import ScaledWeights

@@ -12,7 +12,7 @@ from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.serialization import read_positive, read_shares
 from calshift.recalibration.source_weights import fit_slope, weight_for_target
 from calshift.scaling.calibrator import temper
-from calshift.weights.mixture import maximize_mixture
+from calshift.weights.em_solver import maximize_mixture
 
 
 class EnsembleTemperatureScaling(Recalibrator):

@@ -17,8 +17,8 @@ from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 from calshift.scaling.calibrator import Scaling, Uncalibrated
 from calshift.scaling.fit import fit_scaling
+from calshift.weights.em_solver import MixtureFit, maximize_mixture, select_prior_strength
 from calshift.weights.influence import WeightFit, label_influence
-from calshift.weights.mixture import MixtureFit, maximize_mixture, select_prior_strength
 
 LEAST_SLOPE = 0.05  # of a calibrator, below which the model does not discriminate
 LEAST_FIT = 0.01  # mean log-likelihood beyond that of the class shares
