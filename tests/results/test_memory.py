@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import calshift
+from calshift.inference import kept_curves
 from calshift.report import summarize
 from calshift.weights import METHODS
 
@@ -93,3 +94,10 @@ def test_pickles_are_small(n, m):
     again = pickle.loads(pickle.dumps(result))
     assert again == result
     assert str(again) == str(result)
+
+
+def test_curves_of_many_rows_are_summed_a_few_at_a_time(monkeypatch):
+    p, y, q = samples()
+    at_once = calshift.target_calibration_error(p, y, q)._curves.plan
+    monkeypatch.setattr(kept_curves, "SCORES_AT_ONCE", 2 * len(q))  # of five curves
+    assert calshift.target_calibration_error(p, y, q)._curves.plan == at_once
