@@ -197,7 +197,7 @@ FAULTS = (
     ),
     Fault(
         "sums of squared deviations of a curve without their weights",
-        "inference/kept_curves.py",
+        "inference/reliability_sums.py",
         "for s, values in enumerate((f, once, once * d)):",
         "for s, values in enumerate((f, once, d * d)):",
         "results",

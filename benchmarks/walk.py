@@ -54,7 +54,7 @@ SOLVER = ("weights/", "scaling")
 PASS = "total"  # the method of every engine
 ALONE = {  # all rows, without an engine's total
     ("binning/placement.py", "score_blocks"),
-    ("inference/kept_curves.py", "of"),
+    ("inference/reliability_sums.py", "of"),
 }
 BINNING = {
     ("binning/placement.py", "_locate"),

@@ -14,7 +14,7 @@ from calshift import compiled
 from calshift._core import linalg, score_grid
 from calshift.binning import find_edges, hat_basis, placement
 from calshift.estimators import row_sums
-from calshift.inference import influence_sums, kept_curves
+from calshift.inference import influence_sums, reliability_sums
 
 functions = pytest.importorskip(
     "calshift.compiled.functions", reason="compiled functions need numba: calshift[fast]"
@@ -85,7 +85,7 @@ CASES = [
         influence_sums.add_target_influence,
         lambda a: (a.bins, a.frequency, a.fit[0], ZERO_COLUMNS, np.zeros(N)),
     ),
-    (kept_curves.sum_deviations, deviations),
+    (reliability_sums.sum_deviations, deviations),
     (linalg.factor_band, lambda a: (*a.band, 1e-12)),
 ]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calshift
-from calshift.inference import kept_curves
+from calshift.inference import reliability_sums
 from calshift.report import summarize
 from calshift.weights import METHODS
 
@@ -99,5 +99,5 @@ def test_pickles_are_small(n, m):
 def test_curves_of_many_rows_are_summed_a_few_at_a_time(monkeypatch):
     p, y, q = samples()
     at_once = calshift.target_calibration_error(p, y, q)._curves.plan
-    monkeypatch.setattr(kept_curves, "SCORES_AT_ONCE", 2 * len(q))  # of five curves
+    monkeypatch.setattr(reliability_sums, "SCORES_AT_ONCE", 2 * len(q))  # of five curves
     assert calshift.target_calibration_error(p, y, q)._curves.plan == at_once

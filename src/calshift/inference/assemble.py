@@ -13,8 +13,8 @@ from calshift.diagnostics.trust import collect_warnings
 from calshift.engines.base import Engine
 from calshift.inference.estimate import event_errors
 from calshift.inference.event_estimates import EventEstimates
-from calshift.inference.kept_curves import KeptCurves, keep_curves, plan_curves
 from calshift.inference.options import Options, Resampling
+from calshift.inference.reliability_sums import KeptCurves, keep_curves, plan_curves
 from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck
 from calshift.weights import METHODS, resolve_class_weights
 

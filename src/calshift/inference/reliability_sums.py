@@ -42,7 +42,7 @@ from calshift.results import ClassWeights, ReliabilityCurve
 from calshift.weights.influence import ScaledWeights
 
 CLASSES_KEPT = 6  # those with the largest errors
-SCORES_AT_ONCE = 2**21
+SCORES_AT_ONCE = 2**21  # of a few curves, gathered for their bins
 
 
 @dataclass(frozen=True, eq=False)
