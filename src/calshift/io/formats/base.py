@@ -1,4 +1,7 @@
-"""The protocol of file formats, their errors in one line, and columns of arrow schemas."""
+"""The protocol of file formats, their errors in one line, and columns of arrow schemas.
+
+A format has a file of its own in this folder, and is registered in `FORMATS` of its `__init__`.
+"""
 
 from __future__ import annotations
 
