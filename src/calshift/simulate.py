@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from calshift._core.convert import softmax, to_numpy
-from calshift._core.validate import encode_labels, is_number, validate_integer, validate_rng
+from calshift._core.labels import encode_labels
+from calshift._core.validate import (
+    show,
+    validate_choice,
+    validate_integer,
+    validate_number,
+    validate_rng,
+)
 from calshift.errors import InvalidInput
 from calshift.estimators.folded_normal import unfold
 
@@ -54,9 +61,7 @@ def resample_label_shift(
 
 
 def _long_tail(imbalance_factor: Any, K: int) -> np.ndarray:
-    if not is_number(imbalance_factor) or not 1 <= imbalance_factor < np.inf:
-        msg = f"imbalance_factor must be a number of at least 1; got {imbalance_factor!r}"
-        raise InvalidInput(msg)
+    imbalance_factor = validate_number(imbalance_factor, "imbalance_factor", 1, 1e300)
     return np.asarray(float(imbalance_factor) ** (-np.arange(K) / max(K - 1, 1)))
 
 
@@ -64,7 +69,7 @@ def _validate_prior(prior: Any) -> np.ndarray:
     share = to_numpy(prior, "prior")[0]
     fine = share.ndim == 1 and share.size > 0 and share.dtype.kind in "fiu"
     if not (fine and (share >= 0).all() and abs(share.sum() - 1) <= 1e-6):
-        msg = f"prior must be class shares that are not negative and sum to 1; got {prior!r}"
+        msg = f"prior must be class shares that are not negative and sum to 1; got {show(prior)}"
         raise InvalidInput(msg)
     return np.asarray(share, dtype=float)
 
@@ -90,6 +95,7 @@ def _class_counts(share: np.ndarray, available: np.ndarray, size: int | None) ->
     return np.asarray(counts)
 
 
+LEAST, LARGEST = 1e-6, 1e6  # of the parameters of simulations
 GROUP = 50  # rows averaged for the true error of a simulation
 
 
@@ -112,6 +118,17 @@ class BetaSimulation:
     positive: tuple[float, float] = (2.0, 1.0)
     negative: tuple[float, float] = (2.0, 5.0)
 
+    def __post_init__(self) -> None:
+        for name in ("prior_source", "prior_target"):
+            validate_number(getattr(self, name), name, LEAST, 1 - LEAST)
+        for name in ("positive", "negative"):
+            pair = getattr(self, name)
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                msg = f"{name} must be the two parameters of a Beta distribution; got {show(pair)}"
+                raise InvalidInput(msg)
+            for one in pair:
+                validate_number(one, name, LEAST, LARGEST)
+
     @property
     def class_weights(self) -> np.ndarray:
         """The true weights of classes 0 and 1."""
@@ -127,7 +144,7 @@ class BetaSimulation:
         return self._draw(n, self.prior_target, rng)
 
     def _draw(self, n: int, prior: float, rng: Any) -> tuple[np.ndarray, np.ndarray]:
-        rng = validate_rng(rng)
+        n, rng = validate_integer(n, "n", 1), validate_rng(rng)
         y = (rng.random(n) < prior).astype(np.intp)
         p = np.where(y == 1, rng.beta(*self.positive, n), rng.beta(*self.negative, n))
         return p, y
@@ -182,6 +199,15 @@ class GaussianSimulation:
     long_tail: str = "target"
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        validate_integer(self.n_classes, "n_classes", 2)
+        validate_integer(self.dimensions, "dimensions", 1)
+        validate_number(self.imbalance, "imbalance", LEAST, LARGEST)
+        validate_number(self.temperature, "temperature", LEAST, LARGEST)
+        validate_number(self.spread, "spread", 0, LARGEST)
+        validate_choice(self.long_tail, "long_tail", ("source", "target"))
+        validate_rng(self.seed)
+
     @cached_property
     def means(self) -> np.ndarray:
         rng = np.random.default_rng(self.seed)
@@ -218,7 +244,7 @@ class GaussianSimulation:
         self, n: int, domain: str, rng: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Predictions, labels, and log p(x | y) up to a constant."""
-        rng = validate_rng(rng)
+        n, rng = validate_integer(n, "n", 1), validate_rng(rng)
         y = rng.choice(self.n_classes, n, p=self.prior(domain))
         x = self.means[y] + rng.normal(size=(n, self.dimensions))
         likelihood = x @ self.means.T - (self.means**2).sum(axis=1) / 2
@@ -250,7 +276,4 @@ class GaussianSimulation:
 
 
 def _validate_domain(domain: str) -> str:
-    if domain not in ("source", "target"):
-        msg = f'domain must be "source" or "target"; got {domain!r}'
-        raise InvalidInput(msg)
-    return domain
+    return str(validate_choice(domain, "domain", ("source", "target")))

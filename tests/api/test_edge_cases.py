@@ -694,3 +694,67 @@ def test_a_number_or_a_refusal(question):
         source, None, target, weights=asked["weights"], kind="top-label"
     )
     assert complaint(unweighted, allow_refusal=True) is None
+
+
+@pytest.mark.parametrize("scale", [1e155, 6e299])
+def test_the_papers_estimator_refuses_weights_beyond_the_range_of_numbers(scale):
+    p, y, q = SAMPLES["plain"]
+    weights = np.array([0.5, 1.0, 1.5]) * scale
+    sums = calshift.accumulate(p, y, q, edges=calshift.bin_edges(q, bins=5))
+    for call in (
+        lambda: calshift.target_calibration_error(p, y, q, weights=weights, estimator="paper"),
+        lambda: calshift.target_calibration_error_from(sums, weights=weights, estimator="paper"),
+        lambda: calshift.target_calibration_error(
+            p, y, q, weights=[1e6, 1, 1], estimator="paper", norm=100
+        ),
+    ):
+        with pytest.raises(calshift.InvalidInput, match="weights are too large for norm"):
+            call()
+
+
+@pytest.mark.parametrize("interval", ["influence", "bootstrap"])
+@pytest.mark.parametrize("norm", [1, 2])
+def test_an_interval_contains_its_estimate_at_any_level(interval, norm):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        p, y = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60)
+        found = calshift.calibration_error(
+            p, y, norm=norm, interval=interval, bins=20, n_boot=20, rng=seed
+        )
+        for level in (0.01, 0.1, 0.5, 0.95):
+            low, high = found.confidence_interval(level)
+            each = found.class_intervals(level)
+            assert 0 <= low <= max(found.estimate, 0) <= high
+            assert (each[0] <= np.maximum(found.per_class, 0)).all()
+            assert (each[1] >= np.maximum(found.per_class, 0)).all()
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+def test_a_bootstrap_counts_rows_of_any_weight(stratified):
+    p, y, _ = SAMPLES["plain"]
+    heavy = calshift.Predictions(p, y, sample_weight=np.full(len(p), 1e95))
+    found = calshift.calibration_error(
+        heavy, interval="bootstrap", n_boot=20, rng=0, stratified=stratified
+    )
+    low, high = found.confidence_interval()
+    assert 0 <= low <= high <= 1
+
+
+def test_a_weight_that_is_negligible_beside_another_is_zero():
+    p, y, q = SAMPLES["plain"]
+    for kind in ("classwise", "top-label"):
+        tiny, none = (
+            calshift.target_calibration_error(
+                p, y, q, weights=[2.0, 1.0, least], kind=kind, norm=1, bins=4, check=False
+            )
+            for least in (1e-300, 0.0)
+        )
+        assert tiny.confidence_interval() == none.confidence_interval()
+
+
+def test_a_level_that_no_draws_reach_is_refused():
+    p, y, q = SAMPLES["plain"]
+    with pytest.raises(calshift.InvalidInput, match="n_boot must be at least"):
+        calshift.check_label_shift(p, y, q, level=5e-324)
+    with pytest.raises(calshift.InvalidInput, match=r"n_boot .* at most 1,000,000"):
+        calshift.calibration_error(p, y, interval="bootstrap", n_boot=np.uint64(2**63))

@@ -88,3 +88,62 @@ def test_pairs_are_never_held_all_at_once():
 def test_unknown_kernel_lists_the_kernels():
     with pytest.raises(calshift.InvalidInput, match="dirichlet, triweight"):
         calshift.calibration_error([0.1, 0.9], [0, 1], kernel="gauss")
+
+
+def rounded_sample(seed, n=80, K=5):
+    """Rows with many equal distances, because probabilities have two decimals."""
+    rng = np.random.default_rng(seed)
+    p = np.round(rng.dirichlet([0.1] * K, n), 2)
+    p /= p.sum(axis=1, keepdims=True)
+    return p, np.array([rng.choice(K, p=row) for row in p])
+
+
+def kernel_error(source, target, kernel, kind, estimator):
+    return calshift.target_calibration_error(
+        source, None, target, weights=np.linspace(0.5, 1.5, 5), kernel=kernel, kind=kind,
+        estimator=estimator, interval=None, check=False,
+    ).estimate  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")  # weights do not fit the source
+# Both sides add the same numbers in another order: 80 rows of residuals of at most 1, amplified
+# by 1e9 where a variance has no second row (SMALLEST_GAP), so 1e9 * 80 * 1e-16 ~ 1e-5 at worst.
+@pytest.mark.parametrize("kind", ["classwise", "canonical", "top-label"])
+@pytest.mark.parametrize("estimator", ["debiased", "paper"])
+@pytest.mark.parametrize("kernel", ["triweight", "dirichlet"])
+@pytest.mark.parametrize("seed", [2, 15, 37, 52])
+def test_neither_the_order_of_rows_nor_their_repetition_matters(seed, kernel, estimator, kind):
+    (p, y), (q, _), rng = rounded_sample(seed), rounded_sample(seed + 1), np.random.default_rng(9)
+    order, other = rng.permutation(80), rng.permutation(80)
+    a, b = rng.integers(1, 4, 80), rng.integers(1, 4, 80)
+    plain = kernel_error(calshift.Predictions(p, y), q, kernel, kind, estimator)
+    moved = kernel_error(
+        calshift.Predictions(p[order], y[order]), q[other], kernel, kind, estimator
+    )
+    assert moved == pytest.approx(plain, rel=1e-12, abs=1e-5)
+    weighted = calshift.Predictions(p, y, sample_weight=a), calshift.Predictions(q, sample_weight=b)
+    repeated = calshift.Predictions(p.repeat(a, 0), y.repeat(a)), q.repeat(b, 0)
+    expected = kernel_error(*repeated, kernel, kind, estimator)
+    assert kernel_error(*weighted, kernel, kind, estimator) == pytest.approx(
+        expected, rel=1e-12, abs=1e-5
+    )
+
+
+def test_a_point_at_the_edge_of_the_kernel_is_outside_whatever_the_rounding():
+    at, centres = np.array([[0.1, 0.9], [0.4, 0.6]]), np.array([[0.4, 0.6], [0.1, 0.9]])
+    for h in (0.3 * 2**0.5, np.nextafter(0.3 * 2**0.5, 1), np.nextafter(0.3 * 2**0.5, 0)):
+        log = kernels.log_triweight(at, centres, h)
+        assert np.isinf(np.diag(log)).all()
+        assert np.isfinite(log[0, 1])
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+def test_a_correction_beyond_any_error_is_bounded():
+    """The model knows nothing, so that the noise of estimated weights exceeds the largest error."""
+    rng = np.random.default_rng(3)
+    p, q = rng.dirichlet([50] * 5, 107), rng.dirichlet([50] * 5, 50)
+    y = rng.integers(0, 5, 107)
+    for method in ("em-nbvs", "bbse", "bbse-soft", "em-vs"):
+        found = calshift.target_calibration_error(p, y, q, weights=method, check=False)
+        assert -1 <= found.estimate <= 1
+        assert (np.abs(found.per_class) <= 1).all()

@@ -290,7 +290,7 @@ def test_awkward_samples_give_numbers(norm):
         ({"kind": "top-label"}, 'kind must be "classwise" or "binary" for Algorithm 1'),
         ({"kind": "canonical"}, 'kind must be "classwise" or "binary" for Algorithm 1'),
         ({"kind": "both"}, "kind must be one of"),
-        ({"norm": 0.5}, "norm must be a number p from 1 to 100"),
+        ({"norm": 0.5}, "norm must be a number from 1 to 100"),
         ({"norm": "two"}, "norm must be a number"),
         ({"bins": 0}, "bins must be a whole number of at least 1"),
         ({"bins": "many"}, "bins must be"),

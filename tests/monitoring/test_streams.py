@@ -20,7 +20,8 @@ def rows():
     simulation = calshift.simulate.GaussianSimulation(n_classes=3)
     p, y = simulation.source(800, rng=0)
     q, _ = simulation.target(1300, rng=1)
-    time = np.sort(np.random.default_rng(2).uniform(0, 6 * 86_400, len(q)))
+    spread = np.sort(np.random.default_rng(2).uniform(0, 6 * 86_400, len(q)))
+    time = 20_000 * 86_400 + spread  # from 2024-10-04
     return p, y, q, time
 
 

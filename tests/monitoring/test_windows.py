@@ -13,6 +13,7 @@ import pytest
 import calshift
 from calshift import InvalidInput
 from calshift.cli.main import status
+from calshift.diagnostics.label_shift_check import least_draws
 from tests.prediction_files import P_SOURCE, P_TARGET, Y_SOURCE, table, write
 
 # Friday to Sunday, 200 rows a day, over the end of a month
@@ -121,6 +122,22 @@ def test_windows_begin_where_people_expect(window, expected):
     check_slices(series)
     for before, after in zip(series.windows, series.windows[1:], strict=False):
         assert before.end == after.start
+
+
+NO_LENGTHS = {
+    "none": np.timedelta64(0, "s"), "negative": timedelta(days=-1),
+    "unknown": np.timedelta64("NaT", "s"),
+    "below a microsecond": np.timedelta64(999, "ns"), "a month": np.timedelta64(1, "M"),
+    "a year": np.timedelta64(1, "Y"), "no unit": np.array(5).view("timedelta64")[()],
+    "wraps to 0": np.timedelta64(2**62, "D"), "wraps": np.timedelta64(2**40, "D"),
+    "text": "0d", "long text": "9" * 18 + "w", "number": 86_400,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("window", NO_LENGTHS.values(), ids=list(NO_LENGTHS))
+def test_windows_have_a_fixed_length_that_numpy_can_date(window):
+    with pytest.raises(InvalidInput, match="window must be"):
+        monitored(window=window)
 
 
 def test_windows_before_1970_are_aligned_too():
@@ -531,3 +548,14 @@ def test_the_seed_is_that_of_every_window_s_test():
                 P_SOURCE, Y_SOURCE, P_TARGET[rows], level=level, rng=seed
             )
             assert own.p_value == result.assumption.p_value
+
+
+def test_hundreds_of_windows_are_tested_at_a_level_their_draws_can_reach():
+    model = calshift.simulate.GaussianSimulation(n_classes=2)
+    q, _ = model.target(30 * 210, rng=2)
+    series = calshift.monitor(*model.source(500, rng=1), q, rows=30)
+    levels = {result.assumption.level for result in series.results}
+    assert len(series) == 210
+    assert levels == {0.05 / 210}
+    for windows in range(1, 3000):
+        assert 1 / (1 + least_draws(0.05 / windows)) <= 0.05 / windows

@@ -48,7 +48,7 @@ def test_same_seed_same_rows_and_other_seed_other_rows():
     [
         ({}, "exactly one of prior and imbalance_factor"),
         ({"prior": [0.5, 0.5], "imbalance_factor": 2}, "exactly one of prior and imbalance_factor"),
-        ({"imbalance_factor": 0.5}, "at least 1"),
+        ({"imbalance_factor": 0.5}, "from 1 to"),
         ({"prior": [0.5, 0.6]}, "sum to 1"),
         ({"prior": [-0.5, 1.5]}, "not negative"),
         ({"prior": [0.5, 0.5], "size": 99}, "class 1 needs"),

@@ -73,7 +73,7 @@ def test_same_seed_same_draw():
 
 
 def test_unknown_domain_is_an_error():
-    with pytest.raises(calshift.InvalidInput, match='"source" or "target"'):
+    with pytest.raises(calshift.InvalidInput, match="source, target"):
         BetaSimulation().true_error(domain="test")
 
 
@@ -89,3 +89,22 @@ def test_posteriors_are_those_of_the_labels():
 def test_a_draw_too_small_for_the_truth_is_refused(rows):
     with pytest.raises(calshift.InvalidInput, match="rows must be"):
         GaussianSimulation().true_error(rows=rows)
+
+
+@pytest.mark.parametrize("bad", [float("inf"), float("nan"), -1, "many", None, 10**400, 0.5])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (BetaSimulation, "positive"),
+        (BetaSimulation, "n"),
+        (calshift.simulate.GaussianSimulation, "n"),
+    ]
+    + [
+        (calshift.simulate.GaussianSimulation, name) for name in ("n_classes", "dimensions", "seed")
+    ],
+)
+def test_parameters_of_simulations_are_refused_by_name(kind, name, bad):
+    if name == "seed" and bad in (None, 10**400):
+        return  # both are seeds
+    with pytest.raises(calshift.InvalidInput, match="rng|seed" if name == "seed" else name):
+        kind().source(bad) if name == "n" else kind(**{name: bad})

@@ -507,3 +507,16 @@ def test_rows_that_sum_to_a_little_more_than_1_are_not_called_logits():
     p = 1.0005 * np.eye(3)[cycle(30, 3)]
     found = complaint(lambda: label_shift_weights(p, cycle(30, 3), p))
     assert "logits" not in (found or "")
+
+
+def test_rlls_of_a_class_that_is_never_predicted_gives_no_numerical_warning():
+    """A column of 1e-300 leaves the confusion matrix regular in name; its inverse overflows."""
+    rng = np.random.default_rng(0)
+    first, y = rng.uniform(0.01, 0.99, 15), np.arange(15) % 3
+    p = np.column_stack([np.resize([1e-300, 5e-324, 0.0], 15), first, 1 - first])
+    q = np.repeat([[5e-36, 1e-6, 1 - 1e-6], [7e-7, 1 - 7e-7, 0.0], [0.9, 0.1, 0.0]], 80, axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", UnreliableWeights)
+        found = label_shift_weights(p, y, q, method="rlls-soft")
+    assert np.isfinite(found.values).all()

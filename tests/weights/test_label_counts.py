@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,21 @@ def test_estimated_weights_of_another_target_are_numbers(simulation):
     assert part.class_weights.influence is None
     given = calshift.target_calibration_error(p, y, q[:60], weights=w.values, check=False)
     assert part.standard_error == given.standard_error
+
+
+def test_many_classes_take_no_matrix_of_pairs():
+    """The peak of memory is far below 8 K^2 = 7.2 GB; numbers do not depend on the path."""
+    labels = np.arange(50)
+    tracemalloc.start()
+    many = calshift.weights_from_labels(labels, labels, n_classes=30_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    few = calshift.weights_from_labels(labels, labels, n_classes=50)
+    assert peak < 50e6
+    assert many.covariance is None
+    np.testing.assert_allclose(many.standard_error[:50], few.standard_error)
+    np.testing.assert_allclose(few.standard_error**2, np.diag(few.covariance))
+    np.testing.assert_allclose(many.values_error[:50], few.values_error)
+    low, high = many.confidence_interval()
+    assert (low <= many.prior_target).all()
+    assert (many.prior_target <= high).all()

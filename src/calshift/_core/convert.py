@@ -10,14 +10,26 @@ from calshift.errors import InvalidInput
 
 
 def to_numpy(value: Any, name: str) -> tuple[np.ndarray, tuple[Any, ...] | None]:
-    """The value as a numpy array, and its column names where it has any."""
-    if hasattr(value, "detach") and hasattr(value, "cpu"):
-        return _from_tensor(value), None
+    """The value as a plain numpy array without masked values, and its column names if any."""
     if isinstance(value, np.ndarray):
-        return value, None
-    if isinstance(value, list | tuple) or np.isscalar(value):
-        return _from_sequence(value, name), None
-    return _from_frame(value, name)
+        return _plain_array(value, name), None
+    try:
+        if hasattr(value, "detach") and hasattr(value, "cpu"):
+            return _from_tensor(value), None
+        if isinstance(value, list | tuple) or np.isscalar(value):
+            return _from_sequence(value, name), None
+        return _from_frame(value, name)
+    except (InvalidInput, MemoryError):
+        raise
+    except Exception as problem:  # of the library that the value comes from
+        msg = f"{name} cannot be converted to a numpy array ({problem}): convert it first"
+        raise InvalidInput(msg) from problem
+
+
+def as_double(array: np.ndarray) -> np.ndarray:
+    """Numbers in double precision; those beyond its range become infinite."""
+    with np.errstate(over="ignore"):
+        return array.astype(np.float64, copy=False)
 
 
 def plain(value: Any) -> Any:
@@ -43,9 +55,10 @@ def softmax(logits: Any, axis: int = -1) -> np.ndarray:
     if z.dtype.kind not in "fiub" or z.size == 0 or z.ndim == 0:
         msg = f"logits must be an array of numbers; got dtype {z.dtype}, shape {z.shape}"
         raise InvalidInput(msg)
-    if z.dtype not in (np.float32, np.float64):
-        z = z.astype(np.float32 if z.dtype == np.float16 else np.float64)
-    if not isinstance(axis, int) or not -z.ndim <= axis < z.ndim:
+    if z.dtype != np.float32:
+        z = z.astype(np.float32) if z.dtype == np.float16 else as_double(z)
+    whole = isinstance(axis, int | np.integer) and not isinstance(axis, bool | np.timedelta64)
+    if not (whole and -z.ndim <= axis < z.ndim):
         msg = f"axis must be one of the {z.ndim} axes of logits; got {axis!r}"
         raise InvalidInput(msg)
     top = z.max(axis=axis, keepdims=True)
@@ -59,6 +72,15 @@ def softmax(logits: Any, axis: int = -1) -> np.ndarray:
     with np.errstate(over="ignore"):  # a gap beyond the largest float is a probability of 0
         odds = np.exp(z - top)
     return np.asarray(odds / odds.sum(axis=axis, keepdims=True))
+
+
+def _plain_array(value: np.ndarray, name: str) -> np.ndarray:
+    """The array itself, without a subclass such as a matrix or a mask."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        row = int(np.argwhere(np.ma.getmaskarray(value))[0][0]) if value.ndim else 0
+        msg = f"{name} must have no masked values; row {row} has one: fill them or drop the rows"
+        raise InvalidInput(msg)
+    return np.asarray(value)
 
 
 def _from_tensor(tensor: Any) -> np.ndarray:
@@ -93,6 +115,8 @@ def _from_frame(value: Any, name: str) -> tuple[np.ndarray, tuple[Any, ...] | No
         return native.to_numpy(), tuple(native.columns)
     array = np.asarray(value)
     if array.ndim == 0:
-        msg = f"{name} must be an array, a list, a tensor or a data frame; got {type(value)!r}"
+        sparse = ": use its toarray()" if hasattr(value, "toarray") else ""
+        what = "an array, a list, a tensor or a data frame"
+        msg = f"{name} must be {what}; got {type(value)!r}{sparse}"
         raise InvalidInput(msg)
     return array, None

@@ -11,12 +11,9 @@ import numpy as np
 
 from calshift._core.convert import to_numpy
 from calshift._core.frozen import Frozen
-from calshift._core.validate import (
-    validate_classes,
-    validate_labels,
-    validate_probabilities,
-    validate_sample_weight,
-)
+from calshift._core.labels import validate_classes, validate_labels
+from calshift._core.probabilities import validate_probabilities
+from calshift._core.validate import validate_sample_weight
 from calshift.errors import InvalidInput
 
 PART_CELLS = 2**20  # probabilities that may be copied at once

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift._core.validate import validate_rng
+from calshift._core.validate import show, validate_flag, validate_rng
 from calshift.binning.events import select_events
 from calshift.diagnostics.trust import announce
 from calshift.engines.base import Engine
@@ -80,8 +80,8 @@ def variance_algorithm1(
     >>> [f"{value:.1e}" for value in (float(labelled), float(shifted), shifted.corrected)]
     ['1.6e-05', '3.5e-05', '1.9e-04']
     """
-    if kind in ("top-label", "canonical"):
-        msg = f'kind must be "classwise" or "binary" for Algorithm 1; got {kind!r}'
+    if isinstance(kind, str) and kind in ("top-label", "canonical"):
+        msg = f'kind must be "classwise" or "binary" for Algorithm 1; got {show(kind)}'
         raise InvalidInput(msg)
     options = Options(kind, norm, "paper", bins, "mass", None, "auto", None, stratified)
     source, target, class_weights = _with_weights(p_source, y_source, p_target, weights, stratified)
@@ -89,6 +89,7 @@ def variance_algorithm1(
     w = np.ones(events.n_classes) if class_weights is None else class_weights.values
     if class_weights is not None:
         announce(class_weights)
+    sampled = validate_flag(sampled, "sampled")
     spread = variance_of(options.norm, validate_rng(rng) if sampled else None)
     found, joined = event_variances(source, target, events, options, w, stratified, spread)
     return AlgorithmVariance(
@@ -96,7 +97,7 @@ def variance_algorithm1(
         n_source=source.summary.size,
         n_target=None if target is None else target.summary.size,
         class_weights=class_weights,
-        stratified=stratified,
+        stratified=options.stratified,
         sampled=sampled,
         warnings=() if class_weights is None else class_weights.warnings,
         merged_bins=joined,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift._core.validate import is_number
+from calshift._core.validate import is_number, validate_flag
 from calshift.binning.events import select_events
 from calshift.binning.statistics import ShiftStatistics
 from calshift.diagnostics.label_shift_check import label_shift_check
@@ -170,7 +170,8 @@ def target_calibration_error(
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
     resampling = Resampling(n_boot, rng, n_jobs, progress)
     seed = rng if is_number(rng) else 0
-    asked = ("target_calibration_error", options, weights, bool(check))
+    check = validate_flag(check, "check")
+    asked = ("target_calibration_error", options, weights, check)
     with start_run(checkpoint, progress, asked, resampling.jobs) as run:
         source, target = open_pair(p_source, y_source, p_target, run)
         select_events(kind, source.summary)  # a kind that does not fit is said before the test

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from calshift._core.validate import MOST_CLASSES, encode_labels, validate_integer
+from calshift._core.labels import MOST_CLASSES, encode_labels
+from calshift._core.validate import validate_integer
 from calshift.diagnostics.label_shift_check import label_shift_check
 from calshift.diagnostics.trust import announce
 from calshift.engines.open import open_pair, start_run

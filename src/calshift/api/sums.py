@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from calshift._core.validate import check_same_names
+from calshift._core.labels import check_same_names
 from calshift.binning.edges import BinEdges
 from calshift.binning.events import select_binned_events
 from calshift.binning.find_edges import find_edges
@@ -79,7 +79,13 @@ def accumulate(
 
 
 def _is_empty(p: Any) -> bool:
-    return not is_engine(p) and not isinstance(p, Path) and len(p) == 0
+    """Whether it has no rows; what has no length is judged when it is opened."""
+    if is_engine(p) or isinstance(p, str | Path):
+        return False
+    try:
+        return len(p) == 0
+    except TypeError:
+        return False
 
 
 def _check_classes(predictions: SampleSummary, edges: BinEdges, name: str) -> None:

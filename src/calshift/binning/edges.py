@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from calshift._core.convert import to_numpy
 from calshift._core.frozen import Frozen, read_only
 from calshift._core.score_grid import ANGLE, CELLS, LOWEST, cell_of, first_nearer
-from calshift._core.validate import is_number, validate_integer
+from calshift._core.validate import is_number, show, validate_choice, validate_integer
 from calshift.binning.events import Events
 from calshift.errors import InvalidInput
 
 FINE_BINS = 256  # of bins="auto" at most: hats on them stand for hats on the scores
 BINNINGS = ("mass", "width")
+MOST_BINS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,19 +112,17 @@ class BinEdges(Frozen):
 
 def validate_bins(bins: Any, binning: str) -> tuple[str, int]:
     """How edges are found: "auto", "mass" with a number of bins, or "fixed"."""
-    if binning not in BINNINGS:
-        msg = f"binning must be one of {', '.join(BINNINGS)}; got {binning!r}"
-        raise InvalidInput(msg)
+    validate_choice(binning, "binning", BINNINGS)
     if isinstance(bins, str):
         if bins != "auto":
-            msg = f'bins must be "auto", a number of bins or edges; got {bins!r}'
+            msg = f'bins must be "auto", a number of bins or edges; got {show(bins)}'
             raise InvalidInput(msg)
         if binning == "width":
             msg = 'binning="width" needs a number of bins; got bins="auto"'
             raise InvalidInput(msg)
         return "auto", FINE_BINS
     if is_number(bins) and binning == "mass":
-        return "mass", validate_integer(bins, "bins", 1)
+        return "mass", validate_integer(bins, "bins", 1, MOST_BINS)
     return "fixed", 0
 
 
@@ -184,10 +184,11 @@ def edge_ranks(total: float, bins: int) -> np.ndarray:
 def fixed_edges(bins: Any, count: int) -> list[np.ndarray]:
     """Edges k/B, or the given ones: one list for all events, or a list of lists, one an event."""
     if is_number(bins):
-        number = validate_integer(bins, "bins", 1)
+        number = validate_integer(bins, "bins", 1, MOST_BINS)
         return [np.arange(1, number) / number] * count
-    if not isinstance(bins, list | tuple | np.ndarray):
-        msg = f'bins must be "auto", a number of bins or edges; got {bins!r}'
+    bins = to_numpy(bins, "bins")[0] if isinstance(bins, np.ndarray) else bins
+    if not isinstance(bins, list | tuple | np.ndarray) or getattr(bins, "ndim", 1) == 0:
+        msg = f'bins must be "auto", a number of bins or edges; got {show(bins)}'
         raise InvalidInput(msg)
     several = not all(is_number(item) for item in bins)
     if several and len(bins) != count:

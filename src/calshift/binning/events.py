@@ -12,6 +12,7 @@ import numpy as np
 
 from calshift._core.linalg import row_max
 from calshift._core.predictions import Predictions
+from calshift._core.validate import validate_choice
 from calshift.engines.sample_summary import SampleSummary
 from calshift.errors import InvalidInput
 
@@ -68,9 +69,7 @@ class Events:
 
 def select_events(kind: str, summary: SampleSummary) -> Events:
     """The events asked for; one column of scores asked for class by class means binary."""
-    if kind not in KINDS:
-        msg = f"kind must be one of {', '.join(KINDS)}; got {kind!r}"
-        raise InvalidInput(msg)
+    validate_choice(kind, "kind", KINDS)
     if summary.one_column and kind == "classwise":
         kind = "binary"
     if kind == "binary" and summary.n_classes != 2:

@@ -25,6 +25,7 @@ from calshift.compiled import fastest
 from calshift.engines.base import Engine
 from calshift.errors import InvalidInput
 
+MOST_STRATA_CELLS = 20_000_000  # bins x strata of an event
 MOST_CELLS = 200 * CELLS  # of the grid, counted at once where rows are in memory
 
 
@@ -72,7 +73,18 @@ def bin_sample(engine: Engine, events: Events, bins: Any, binning: str = "mass")
         inner = _equal_mass(engine, events, number)
     else:
         inner = fixed_edges(bins, events.count)
-    return BinnedSample(BinEdges(events, tuple(range(events.count)), tuple(inner), False, classes))
+    edges = BinEdges(events, tuple(range(events.count)), tuple(inner), False, classes)
+    return BinnedSample(_check_cells(edges))
+
+
+def _check_cells(edges: BinEdges) -> BinEdges:
+    """Refuse bins whose counts by stratum do not fit in memory."""
+    strata = len(edges.events.stratum_label)
+    if edges.max_bins * strata > MOST_STRATA_CELLS:
+        most, K = MOST_STRATA_CELLS // strata, edges.events.n_classes
+        msg = f"bins must be at most {most:,} for {K:,} classes; there are {edges.max_bins:,}"
+        raise InvalidInput(msg)
+    return edges
 
 
 def _check_edges(edges: BinEdges, events: Events) -> BinEdges:

@@ -26,6 +26,8 @@ from calshift.errors import InvalidInput
 from calshift.results import LabelShiftCheck
 
 LEAST_DRAWS = 19  # with fewer, no p-value is as low as .05
+MOST_DRAWS = 1_000_000
+LEAST_LEVEL = 1e-12  # which no number of draws reaches
 FOUR_GROUPS = 3  # classes up to which each has four groups by confidence, above it two
 MOST_WORK = 2e10  # multiplications of all draws, a few seconds
 MOST_WORK_A_DRAW = 4e9
@@ -36,13 +38,14 @@ def label_shift_check(
     source: Engine, target: Engine, level: Any, n_boot: Any, rng: Any
 ) -> LabelShiftCheck:
     """Test whether the target's cells are a mixture of the source's classes."""
+    level = validate_level(level)
     wanted = _validate_draws(level, n_boot)
     rng, about = validate_rng(rng), source.summary
     counts, K, classes = about.class_counts, about.n_classes, about.classes
     groups = 4 if K <= FOUR_GROUPS else 2
     result = partial(
         LabelShiftCheck,
-        level=float(level), n_source=about.size, n_target=target.summary.size, classes=classes,
+        level=level, n_source=about.size, n_target=target.summary.size, classes=classes,
     )  # fmt: skip
     work = groups * K * np.count_nonzero(counts) ** 2
     if work > MOST_WORK_A_DRAW:
@@ -58,7 +61,7 @@ def label_shift_check(
     fit = nearest_mixture(
         merge_counts(tables.source[None], place), merge_counts(tables.target[None], place), null[1]
     )
-    df, affordable = int(fit.df[0]), max(_least_draws(level), int(MOST_WORK / work))
+    df, affordable = int(fit.df[0]), max(least_draws(level), int(MOST_WORK / work))
     draws = min(wanted, affordable)
     p, made = p_value(tables, fit.tail[0], null, draws, rng) if df > 0 else (None, 0)
     return result(
@@ -68,18 +71,17 @@ def label_shift_check(
     )  # fmt: skip
 
 
-def _validate_draws(level: Any, n_boot: Any) -> int:
-    validate_level(level)
-    draws = validate_integer(n_boot, "n_boot", LEAST_DRAWS)
-    if draws < _least_draws(level):
-        msg = f"n_boot must be at least {_least_draws(level)} for level={level:g}; got {draws}"
+def _validate_draws(level: float, n_boot: Any) -> int:
+    draws = validate_integer(n_boot, "n_boot", LEAST_DRAWS, MOST_DRAWS)
+    if draws < least_draws(level):
+        msg = f"n_boot must be at least {least_draws(level)} for level={level:g}; got {draws}"
         raise InvalidInput(msg)
     return draws
 
 
-def _least_draws(level: float) -> int:
+def least_draws(level: float) -> int:
     """The fewest draws for which a p-value can be as low as the level."""
-    return max(LEAST_DRAWS, int(np.ceil(1 / level)) - 1)
+    return max(LEAST_DRAWS, int(np.ceil(1 / max(level, LEAST_LEVEL))) - 1)
 
 
 def _count_cells(source: Engine, target: Engine, counts: np.ndarray, groups: int) -> Tables:

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from calshift._core.labels import check_same_names, validate_classes
 from calshift._core.predictions import Predictions, as_predictions
-from calshift._core.validate import check_same_names, validate_classes, validate_integer
+from calshift._core.validate import validate_flag, validate_integer
 from calshift.engines import Arrays, Batches
 from calshift.engines.base import Engine, Progress, rows_in_memory
 from calshift.engines.run import CheckpointFile, Run, validate_progress
@@ -81,7 +82,8 @@ def scan(
     validate_progress(progress)
     rows = None if batch_rows is None else validate_integer(batch_rows, "batch_rows", 1)
     jobs = validate_integer(jobs, "jobs", 1)
-    names = None if classes is None else validate_classes(classes, len(tuple(classes)))
+    names, logits = validate_classes(classes), validate_flag(logits, "logits")
+    labelled = None if labelled is None else validate_flag(labelled, "labelled")
     if is_files(data):
         spec = column_spec(columns, label, logits, labelled)
         reader: Any = _open_files(data, spec, names, rows)
@@ -89,7 +91,7 @@ def scan(
         msg = "label and columns are for files; batches are p, (p, y) or (p, y, sample_weight)"
         raise InvalidInput(msg)
     else:
-        reader = _open_batches(data, BatchSpec(names, bool(logits), labelled), rows)
+        reader = _open_batches(data, BatchSpec(names, logits, labelled), rows)
     return Batches(reader, jobs=jobs, progress=progress)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.convert import to_numpy
+from calshift._core.validate import show
 from calshift.engines import Batches, Spark
 from calshift.engines.base import Engine, Passes, Progress
 from calshift.engines.checkpoint import Checkpoint
@@ -51,7 +52,7 @@ class Run:
         jobs: int = 1,
     ) -> None:
         if checkpoint is not None and not isinstance(checkpoint, str | Path | CheckpointFile):
-            msg = f"checkpoint must be the path of a file; got {checkpoint!r}"
+            msg = f"checkpoint must be the path of a file; got {show(checkpoint)}"
             raise InvalidInput(msg)
         validate_progress(progress)
         self.file = checkpoint
@@ -108,7 +109,7 @@ class Run:
 def validate_progress(progress: Any) -> None:
     """Check that a callback can be called."""
     if progress is not None and not callable(progress):
-        msg = f"progress must be callable with (done, total); got {progress!r}"
+        msg = f"progress must be callable with (done, total); got {show(progress)}"
         raise InvalidInput(msg)
 
 

@@ -71,11 +71,14 @@ def from_statistics(
 
 
 def errors(fits: ResidualRegression, norm: float, noise: RegressionNoise | None) -> np.ndarray:
-    """(E,) sum_b P_b |g_b|^p, debiased if the noise in g_b is given."""
+    """(E,) sum_b P_b |g_b|^p, debiased if the noise in g_b is given.
+
+    It is from -1 to 1: no error is larger, nor has a larger correction a meaning.
+    """
     if noise is not None and norm == 2:
-        return np.asarray(fits.plugin + noise.ratio_bias - noise.trace)
+        return np.asarray(np.clip(fits.plugin + noise.ratio_bias - noise.trace, -1.0, 1.0))
     each = np.abs(fits.value) ** norm if noise is None else unfold_errors(fits, norm, noise)
-    return np.asarray((fits.sums.share * each).sum(axis=1))
+    return np.asarray(np.clip((fits.sums.share * each).sum(axis=1), -1.0, 1.0))
 
 
 def unfold_errors(fits: ResidualRegression, norm: float, noise: RegressionNoise) -> np.ndarray:

@@ -27,8 +27,10 @@ from calshift.estimators.smoothing_kernels import (
 )
 
 SMALLEST_GAP = 1e-9
-NEAREST = 10  # source points that stand in where a compact kernel reaches none
-LARGEST_LOG = 600.0  # of |R|^p, so that an absurd ratio stays a number
+NEAREST = 10  # units of the source that stand in where a compact kernel reaches none
+ROUNDING = 1e-9  # of a distance
+ERRORS = (-2.0, 2.0)  # no error is larger, nor has a larger correction for noise a meaning
+LARGEST_LOG = 300.0  # of |R|^p, so that an absurd ratio and its square stay numbers
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ def kernel_error(
             gap = np.abs(R - at.score[block]) ** norm
         total += float(at.weight[block] @ gap.sum(axis=1))
         isolated += few
-    return total / float(at.weight.sum()), isolated
+    error = total / float(at.weight.sum())
+    return error if estimator == "paper" else float(np.clip(error, *ERRORS)), isolated
 
 
 def _self_normalised(
@@ -81,7 +84,8 @@ def _self_normalised(
     mass = source.weight * class_weight
     log = k(at.points[block], source.points, h)
     log[:, mass == 0] = -np.inf
-    few = _reach_nearest(log, at.points[block], source.points, mass, least=2)
+    units = np.where(mass > 0, source.weight, 0.0)
+    few = _reach_nearest(log, at.points[block], source.points, units, least=2, weighed=False)
     a, _ = normalised(_weighed(log.copy(), mass))
     single = a / np.maximum(source.weight, 1.0)  # of one unit where a row counts several times
     g = a @ source.residual
@@ -132,7 +136,8 @@ def _paper_ratio(
     scale *= (at.weight.sum() - 1) / source.weight.sum()
     if alone.any():  # no target point defines the denominator: the source's own ratio stands in
         near = log[alone]
-        _reach_nearest(near, at.points[block][alone], source.points, mass)
+        units = np.where(mass > 0, source.weight, 0.0)
+        _reach_nearest(near, at.points[block][alone], source.points, units)
         rows[alone], scale[alone] = normalised(near)[0], 1.0
     return (rows @ source.outcome) * scale[:, None], int(alone.sum())
 
@@ -147,15 +152,30 @@ def _reach_nearest(
     log: np.ndarray,
     at: np.ndarray,
     centres: np.ndarray,
-    mass: np.ndarray,
+    units: np.ndarray,
     own: np.ndarray | None = None,
-    least: int = 1,
+    least: float = 1,
+    weighed: bool = True,
 ) -> int:
-    """Rows that reach fewer than ``least`` points take their nearest, in place; how many did."""
-    few = np.flatnonzero(np.isfinite(log).sum(axis=1) < least)
-    usable = np.flatnonzero(mass > 0)
+    """Rows that reach less than ``least`` units take their nearest, in place; how many did.
+
+    A point has as many units as it stands for rows, which ``log`` includes if it is weighed.
+    Points as far as the last are taken too, so that neither the order of the rows matters nor
+    whether equal rows are one with a weight.
+    """
+    few = np.flatnonzero(np.isfinite(log) @ units < least)
     for row in few:
-        others = usable if own is None or mass[own[row]] > 1 else usable[usable != own[row]]
-        distance = ((centres[others] - at[row]) ** 2).sum(axis=1)
-        log[row, others[np.argsort(distance, kind="stable")[:NEAREST]]] = 0.0
+        left = units.copy()
+        if own is not None:
+            left[own[row]] = max(left[own[row]] - 1, 0.0)
+        nearest = _nearest(((centres - at[row]) ** 2).sum(axis=1), left)
+        log[row, nearest] = np.log(left[nearest]) if weighed else 0.0
     return len(few)
+
+
+def _nearest(distance: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """The points that together have NEAREST units, and those as far as the last of them."""
+    usable = np.flatnonzero(units > 0)
+    order = usable[np.argsort(distance[usable], kind="stable")]
+    last = min(int(np.searchsorted(np.cumsum(units[order]), NEAREST)), len(order) - 1)
+    return np.asarray(usable[distance[usable] <= distance[order[last]] * (1 + ROUNDING)])

@@ -17,7 +17,9 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.binning.edges import BinEdges, merge_sparse_bins
 from calshift.binning.statistics import ShiftStatistics
+from calshift.errors import InvalidInput
 
+MOST_DIGITS = 140  # of |R - f|^p, so that squares of sums stay in the range of numbers
 ErrorKernel = Callable[[Predictions], np.ndarray]
 
 
@@ -72,9 +74,17 @@ def _merge_bins(
     return hits, counts, merged
 
 
+def _check_range(R: np.ndarray, norm: float) -> np.ndarray:
+    """Refuse ratios whose powers leave the range of numbers: they have the scale of the weights."""
+    if norm * np.log10(max(R.max(), 1.0)) > MOST_DIGITS:
+        msg = f"weights are too large for norm={norm:g}: the error leaves the range of numbers"
+        raise InvalidInput(msg)
+    return R
+
+
 def shifted_error(ratio: Ratio, norm: float) -> ErrorKernel:
     """Target rows -> sum_j |R_b(j) - f_j|^p of every event."""
-    R = ratio.value()
+    R = _check_range(ratio.value(), norm)
 
     def kernel(batch: Predictions) -> np.ndarray:
         return _sum_over_events(batch, ratio.edges, norm, lambda k, b: R[k, b])
@@ -87,7 +97,7 @@ def shifted_square(
 ) -> tuple[np.ndarray, int]:
     """CE_2^2 from the sums alone: sum_j (R - f_j)^2 = M R^2 - 2 R sum f + sum f^2 in each bin."""
     ratio = shifted_ratio(statistics, class_weights)
-    R = ratio.value()
+    R = _check_range(ratio.value(), 2.0)
     count, score, square = statistics.target
     total = (count * R**2 - 2 * R * score + square).sum(axis=1)
     return total / statistics.size_target, ratio.merged

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from calshift.errors import InvalidInput
+from calshift._core.validate import validate_choice
 
 LogKernel = Callable[[np.ndarray, np.ndarray, float], np.ndarray]
 SMALLEST = 1e-300  # stands for an exact zero inside log
+ROUNDING = 1e-9  # of a mean log-likelihood
+EDGE = 1e-12
 
 
 def log_dirichlet(at: np.ndarray, centres: np.ndarray, bandwidth: float) -> np.ndarray:
@@ -34,8 +36,9 @@ def log_triweight(at: np.ndarray, centres: np.ndarray, bandwidth: float) -> np.n
     """3 log(1 - d^2 / h^2) within the distance h, else -inf; (K - 1) log h makes it a density."""
     square = (at**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2 * at @ centres.T
     inside = 1 - np.maximum(square, 0.0) / bandwidth**2
+    inside[inside < EDGE] = 0.0  # at the distance h, up to rounding
     with np.errstate(divide="ignore"):
-        log = 3 * np.log(np.maximum(inside, 0.0))
+        log = 3 * np.log(inside)
     dimensions = max(at.shape[1] - 1, 1)
     return np.asarray(log - dimensions * np.log(bandwidth))
 
@@ -45,14 +48,13 @@ KERNELS: dict[str, LogKernel] = {"dirichlet": log_dirichlet, "triweight": log_tr
 
 def log_kernel(name: str) -> LogKernel:
     """The kernel of that name."""
-    if not isinstance(name, str) or name not in KERNELS:
-        msg = f"kernel must be one of {', '.join(KERNELS)}, or None for bins; got {name!r}"
-        raise InvalidInput(msg)
-    return KERNELS[name]
+    return KERNELS[validate_choice(name, "kernel", KERNELS, ", or None for bins")]
 
 
 def choose_bandwidth(name: str, points: np.ndarray, weight: np.ndarray) -> float:
     """The bandwidth with the largest leave-one-out likelihood of the points, on a grid.
+
+    Of several that are equal up to rounding it is the widest.
 
     Equal points count as one of more weight, which is left out whole; else copies of a point
     would be its best neighbours at any width. The likelihood is taken at no more than 1000 points,
@@ -61,8 +63,9 @@ def choose_bandwidth(name: str, points: np.ndarray, weight: np.ndarray) -> float
     points, copy = np.unique(points, axis=0, return_inverse=True)
     weight = np.bincount(copy.ravel(), weight)
     grid = np.geomspace(1e-3, 1.0, 13) if name == "dirichlet" else np.geomspace(0.01, 1.5, 13)
-    likelihood = [left_out_likelihood(name, points, weight, h) for h in grid]
-    return float(grid[int(np.argmax(likelihood))])
+    likelihood = np.array([left_out_likelihood(name, points, weight, h) for h in grid])
+    best = likelihood.max()
+    return float(grid[likelihood >= best - ROUNDING * abs(best)].max())
 
 
 def left_out_likelihood(

@@ -8,6 +8,7 @@ its own, so that the draws are the same for any number of processes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,10 +24,12 @@ from calshift.errors import InvalidInput
 from calshift.inference.estimate import event_errors
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.options import Options, Resampling
+from calshift.inference.processes import map_in_processes
 from calshift.results import BootstrapDistribution
 from calshift.weights import resolve_class_weights
 
 LOST = 0.1  # largest share of draws without a result
+MOST_COUNTED = 1e15  # rows that a row may stand for and still be drawn as whole ones
 
 
 @dataclass(frozen=True)
@@ -84,12 +87,9 @@ def _draw_all(work: _Draw, resampling: Resampling) -> Iterator[np.ndarray]:
     seeds, jobs = _sequence(resampling.rng).spawn(resampling.draws), resampling.jobs
     if jobs == 1:
         yield from _report(map(work, seeds), resampling)
-        return
-    from concurrent.futures import ProcessPoolExecutor  # late: importing must be fast
-
-    with ProcessPoolExecutor(jobs, initializer=_receive, initargs=(work,)) as pool:
-        size = max(1, resampling.draws // (8 * jobs))
-        yield from _report(pool.map(_compute, seeds, chunksize=size), resampling)
+    else:
+        with closing(map_in_processes(work, seeds, jobs)) as found:
+            yield from _report(found, resampling)
 
 
 def _report(found: Iterator[np.ndarray], resampling: Resampling) -> Iterator[np.ndarray]:
@@ -125,7 +125,15 @@ class _Draw:
 def _poisson(sample: Predictions, rng: np.random.Generator) -> np.ndarray:
     """A row stands for so many, each of which is counted or not; or for less than one."""
     many, part = np.maximum(sample.frequency, 1.0), np.minimum(sample.frequency, 1.0)
-    return np.asarray(part * rng.poisson(many))
+    return np.asarray(part * _draw_counts(many, rng))
+
+
+def _draw_counts(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Poisson numbers; normal ones where they are too large to be counted."""
+    counted = rng.poisson(np.minimum(mean, MOST_COUNTED)).astype(float)
+    large = mean > MOST_COUNTED
+    counted[large] = mean[large] + np.sqrt(mean[large]) * rng.normal(size=large.sum())
+    return np.asarray(counted)
 
 
 def _within_classes(sample: Predictions, rng: np.random.Generator) -> np.ndarray:
@@ -135,20 +143,13 @@ def _within_classes(sample: Predictions, rng: np.random.Generator) -> np.ndarray
         rows = np.flatnonzero(sample.labels == c)
         frequency = sample.frequency[rows]
         many = np.maximum(frequency, 1.0)
-        drawn = rng.multinomial(round(float(many.sum())), many / many.sum())
+        if many.sum() > MOST_COUNTED:
+            drawn = _draw_counts(many, rng)
+            drawn *= many.sum() / drawn.sum()
+        else:
+            drawn = rng.multinomial(round(float(many.sum())), many / many.sum()).astype(float)
         counts[rows] = drawn * np.minimum(frequency, 1.0)
     return counts
-
-
-_work: list[_Draw] = []  # of a worker process: the samples travel once, not with every draw
-
-
-def _receive(work: _Draw) -> None:
-    _work[:] = [work]
-
-
-def _compute(seed: np.random.SeedSequence) -> np.ndarray:
-    return _work[0](seed)
 
 
 def _sequence(rng: Any) -> np.random.SeedSequence:

@@ -6,7 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from calshift._core.validate import is_number, validate_integer, validate_rng
+from calshift._core.validate import (
+    is_number,
+    show,
+    validate_choice,
+    validate_flag,
+    validate_integer,
+    validate_number,
+    validate_rng,
+)
+from calshift.binning.events import KINDS
 from calshift.errors import InvalidInput
 from calshift.estimators.smoothing_kernels import log_kernel
 
@@ -16,7 +25,7 @@ PAPER_BINS = 15
 CANONICAL_KERNEL = "triweight"  # benchmarks/canonical.py
 LARGEST_NORM = 100.0  # beyond it |d|^p leaves the range of a float
 BANDWIDTHS = (1e-9, 1e9)
-LEAST_DRAWS = 20  # of a bootstrap
+DRAWS = (20, 1_000_000)  # least and most of a bootstrap
 
 Progress = Callable[[int, int], Any]
 
@@ -36,20 +45,11 @@ class Options:
     stratified: bool = False
 
     def __post_init__(self) -> None:
-        if self.estimator not in ESTIMATORS:
-            msg = f"estimator must be one of {', '.join(ESTIMATORS)}; got {self.estimator!r}"
-            raise InvalidInput(msg)
-        if self.interval not in INTERVALS:
-            shown = ", ".join(map(repr, INTERVALS))
-            msg = f"interval must be one of {shown}; got {self.interval!r}"
-            raise InvalidInput(msg)
-        if not isinstance(self.stratified, bool):
-            msg = f"stratified must be True or False; got {self.stratified!r}"
-            raise InvalidInput(msg)
-        if not is_number(self.norm) or not 1 <= self.norm <= LARGEST_NORM:
-            msg = f"norm must be a number p from 1 to {LARGEST_NORM:g}; got {self.norm!r}"
-            raise InvalidInput(msg)
-        object.__setattr__(self, "norm", float(self.norm))
+        validate_choice(self.kind, "kind", KINDS)
+        validate_choice(self.estimator, "estimator", ESTIMATORS)
+        validate_choice(self.interval, "interval", INTERVALS)
+        object.__setattr__(self, "stratified", validate_flag(self.stratified, "stratified"))
+        object.__setattr__(self, "norm", validate_number(self.norm, "norm", 1, LARGEST_NORM))
         if self.kind == "canonical" and self.kernel is None:
             object.__setattr__(self, "kernel", CANONICAL_KERNEL)
         self._check_bandwidth()
@@ -70,19 +70,17 @@ class Options:
     def _check_bandwidth(self) -> None:
         if _is_auto(self.bandwidth):
             return
-        low, high = BANDWIDTHS
-        if not (is_number(self.bandwidth) and low <= float(self.bandwidth) <= high):
-            msg = f'bandwidth must be "auto" or from {low:g} to {high:g}; got {self.bandwidth!r}'
-            raise InvalidInput(msg)
+        width = validate_number(self.bandwidth, 'bandwidth, unless it is "auto",', *BANDWIDTHS)
+        object.__setattr__(self, "bandwidth", width)
         if self.kernel is None:
-            msg = f"bandwidth={self.bandwidth!r} needs a kernel; bins have none"
+            msg = f"bandwidth={show(self.bandwidth)} needs a kernel; bins have none"
             raise InvalidInput(msg)
 
     def _check_kernel(self) -> None:
         assert self.kernel is not None
         log_kernel(self.kernel)
         if not _is_auto(self.bins):
-            msg = f"bins={self.bins!r} and a kernel exclude each other (canonical has a kernel)"
+            msg = f"bins={show(self.bins)} and a kernel exclude each other (canonical has a kernel)"
             raise InvalidInput(msg)
 
 
@@ -107,10 +105,10 @@ class Resampling:
     progress: Progress | None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "draws", validate_integer(self.draws, "n_boot", LEAST_DRAWS))
+        object.__setattr__(self, "draws", validate_integer(self.draws, "n_boot", *DRAWS))
         object.__setattr__(self, "jobs", validate_integer(self.jobs, "n_jobs", 1))
         if self.rng is not None:
             validate_rng(self.rng)
         if self.progress is not None and not callable(self.progress):
-            msg = f"progress must be callable with (done, total); got {self.progress!r}"
+            msg = f"progress must be callable with (done, total); got {show(self.progress)}"
             raise InvalidInput(msg)

@@ -11,6 +11,7 @@ import numpy as np
 
 from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
+from calshift._core.validate import show
 from calshift.binning.edges import BinEdges, fine_cuts
 from calshift.binning.events import Events
 from calshift.binning.find_edges import find_edges, pooled_cells
@@ -146,12 +147,11 @@ def _edges(
     source: Engine, sample: Engine, events: Events, label: int | None, bins: Any
 ) -> tuple[BinEdges, float]:
     """Edges shared by the classes shown, and the least count of a bin."""
-    whole = isinstance(label, int | np.integer) and not isinstance(label, bool)
+    whole = isinstance(label, int | np.integer) and not isinstance(label, bool | np.timedelta64)
     fits = whole and events.kind == "classwise" and 0 <= int(label or 0) < events.n_classes
     if label is not None and not fits:
-        msg = (
-            f'label must be a class 0..{events.n_classes - 1} under kind="classwise"; got {label!r}'
-        )
+        last = events.n_classes - 1
+        msg = f'label must be a class 0..{last} under kind="classwise"; got {show(label)}'
         raise InvalidInput(msg)
     which = tuple(range(events.count)) if label is None else (label,)
     if isinstance(bins, str) and bins == "auto":

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from calshift._core.convert import to_numpy
+from calshift._core.labels import check_same_names, validate_classes
 from calshift._core.predictions import Predictions, concatenate_rows, named_predictions
-from calshift._core.validate import check_same_names, is_number, validate_classes
+from calshift._core.validate import is_number
 from calshift.errors import InvalidInput
 from calshift.io.file_reader import rows_for
 from calshift.io.prediction_file import errors_name, softmax_rows

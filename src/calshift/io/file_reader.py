@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from calshift._core.labels import validate_classes, validate_labels
 from calshift._core.predictions import Predictions, named_predictions
-from calshift._core.validate import validate_classes, validate_labels
 from calshift.errors import InvalidInput, NoRows
 from calshift.io.decode import decode_labels, distinct_labels, encode_label_column
 from calshift.io.file_set import FileSet, in_order, match_classes

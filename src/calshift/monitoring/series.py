@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from calshift._core.predictions import Predictions, concatenate_rows
-from calshift._core.validate import is_number
-from calshift.diagnostics.label_shift_check import label_shift_check
+from calshift._core.validate import is_number, validate_flag
+from calshift.diagnostics.label_shift_check import label_shift_check, least_draws
 from calshift.diagnostics.trust import LEAST_TARGET
 from calshift.engines import Arrays, Batches
 from calshift.engines.base import Engine
@@ -25,7 +25,7 @@ from calshift.weights import DEFAULT
 
 LEAST_ROWS = int(LEAST_TARGET)  # of a window
 LEVEL = 0.05  # chance that label shift is rejected in any window of a series under label shift
-DRAWS = (200, 4000)  # of each window's test: the least, the most
+DRAWS = (200, 4000)  # of each window's test, unless its level needs more
 
 
 def monitor(
@@ -105,12 +105,13 @@ def monitor(
     if not long:
         msg = f"windows must have at least {LEAST_ROWS} rows; none has: make them longer"
         raise InvalidInput(msg)
-    results, seed = [], rng if is_number(rng) else 0
-    draws = int(np.clip(2 * len(long) / LEVEL, *DRAWS))  # enough for the level of each window
+    results, seed, check = [], rng if is_number(rng) else 0, validate_flag(check, "check")
+    level = LEVEL / len(long)
+    draws = max(int(np.clip(2 / level, *DRAWS)), least_draws(level))
     for done, rows_here in enumerate(_read_windows(target, [part for _, part in long])):
         sample, checked = Arrays(rows_here), None
         if check:
-            checked = label_shift_check(source, sample, LEVEL / len(long), draws, seed)
+            checked = label_shift_check(source, sample, level, draws, seed)
         results.append(target_result(source, sample, options, weights, resampling, checked))
         if progress is not None:
             progress(done + 1, len(long))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from calshift._core.convert import to_numpy
-from calshift._core.validate import validate_integer
+from calshift._core.validate import show, validate_integer
 from calshift.errors import InvalidInput
-from calshift.io.times import MICROSECONDS, parse_times
+from calshift.io.times import MICROSECONDS, parse_times, unit_seconds
 from calshift.results import Window
 
 MOST_SECONDS = 10**12  # of a window: more than numpy can date in microseconds
@@ -51,7 +51,7 @@ def _by_rows(m: int, times: np.ndarray | None, step: int) -> Slices:
 
 def _by_time(times: np.ndarray, window: Any) -> Slices:
     """Windows between multiples of a length, without those that have no rows."""
-    months = re.fullmatch(r"\s*(\d+)\s*mo\s*", window) if isinstance(window, str) else None
+    months = re.fullmatch(r"\s*(\d{1,18})\s*mo\s*", window) if isinstance(window, str) else None
     if months is not None:
         step = validate_integer(int(months[1]), "window", 1)
         if step > MOST_SECONDS // UNITS["w"]:
@@ -73,21 +73,36 @@ def _by_time(times: np.ndarray, window: Any) -> Slices:
 
 
 def _parse_length(window: Any) -> np.timedelta64:
-    found = re.fullmatch(r"\s*(\d+)\s*([a-z]+)\s*", window) if isinstance(window, str) else None
-    if found is not None and found[2] in UNITS and int(found[1]) > 0:
-        seconds = int(found[1]) * UNITS[found[2]]
-        if seconds <= MOST_SECONDS:
-            return np.timedelta64(seconds * 1_000_000, "us")
-    if isinstance(window, timedelta | np.timedelta64):
-        length: np.timedelta64 = np.timedelta64(window).astype("timedelta64[us]")
-        if length > np.timedelta64(0, "us"):
-            return length
-    raise _wrong_window(window)
+    """A fixed length from a text or a timedelta; months and years have none."""
+    seconds = _seconds_of_text(window) if isinstance(window, str) else _seconds_of_delta(window)
+    if not 1e-6 <= seconds <= MOST_SECONDS:  # a NaN is wrong too
+        raise _wrong_window(window)
+    if isinstance(window, str):
+        return np.timedelta64(int(seconds) * 1_000_000, "us")
+    length: np.timedelta64 = np.timedelta64(window).astype("timedelta64[us]")
+    return length
+
+
+def _seconds_of_text(window: str) -> float:
+    found = re.fullmatch(r"\s*(\d{1,18})\s*([a-z]+)\s*", window)
+    return int(found[1]) * UNITS[found[2]] if found is not None and found[2] in UNITS else np.nan
+
+
+def _seconds_of_delta(window: Any) -> float:
+    """Seconds of a timedelta; NaN if it is none, unknown, or has no unit of fixed length."""
+    if isinstance(window, timedelta):
+        return window.total_seconds()
+    if not isinstance(window, np.timedelta64) or np.isnat(window):
+        return np.nan
+    unit = unit_seconds(window.dtype)
+    if unit is None or np.datetime_data(window.dtype)[0] in ("Y", "M"):
+        return np.nan
+    return float(window.astype("int64")) * unit
 
 
 def _wrong_window(window: Any) -> InvalidInput:
     units = ", ".join([*UNITS, "mo"])
-    msg = f"window must be a number with one of the units {units}, such as 1d; got {window!r}"
+    msg = f"window must be a number with one of the units {units}, such as 1d; got {show(window)}"
     return InvalidInput(msg)
 
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from calshift._core.convert import plain
+from calshift._core.labels import check_same_names
 from calshift._core.predictions import Predictions, as_predictions
-from calshift._core.validate import check_same_names
 from calshift.engines.base import rows_in_memory
 from calshift.engines.open import open_source, rows_of_pair
 from calshift.errors import InvalidInput

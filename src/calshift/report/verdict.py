@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calshift._core.text import class_names, percent
-from calshift._core.validate import is_number, validate_level
+from calshift._core.validate import is_number, show, validate_choice, validate_level
 from calshift.diagnostics.trust import LEAST_TARGET
 from calshift.errors import InvalidInput
 from calshift.results import CalibrationErrorResult, Difference
@@ -35,12 +35,11 @@ class Gate:
 
     def __post_init__(self) -> None:
         validate_level(self.level)
-        if self.side not in GATES:
-            msg = f"gate must be one of {', '.join(GATES)}; got {self.side!r}"
-            raise InvalidInput(msg)
+        validate_choice(self.side, "gate", GATES)
         good = self.max_error is None or (is_number(self.max_error) and 0 <= self.max_error <= 1)
         if not good:
-            msg = f"max_error must be a probability from 0 to 1, like 0.05; got {self.max_error!r}"
+            got = show(self.max_error)
+            msg = f"max_error must be a probability from 0 to 1, like 0.05; got {got}"
             raise InvalidInput(msg)
 
     def breached(self, result: CalibrationErrorResult) -> bool:

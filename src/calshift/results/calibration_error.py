@@ -11,7 +11,7 @@ import numpy as np
 
 from calshift._core.convert import plain
 from calshift._core.frozen import Frozen
-from calshift._core.validate import validate_level
+from calshift._core.validate import validate_flag, validate_level
 from calshift.errors import InvalidInput
 from calshift.results._table import error_table
 
@@ -103,11 +103,20 @@ class CalibrationErrorResult(Frozen):
     def confidence_interval(
         self, level: float = 0.95, *, root: bool = False
     ) -> tuple[float, float]:
-        """Lower and upper end for CE_p^p, or with ``root`` for CE_p; never below 0."""
-        low, high = map(float, self._checked_distribution().interval(validate_level(level)))
-        power = 1 / self.norm if root else 1.0
-        largest = float(self._largest)  # in this order a NaN stays one
-        return min(max(low, 0.0), largest) ** power, min(max(high, 0.0), largest) ** power
+        """Lower and upper end for CE_p^p, or with ``root`` for CE_p; never below 0.
+
+        The estimate is inside, also at low levels, where the interval by itself may miss it.
+        """
+        ends = self._checked_distribution().interval(validate_level(level))
+        low, high = self._widen(ends, self.estimate)
+        power = 1 / self.norm if validate_flag(root, "root") else 1.0
+        return float(low) ** power, float(high) ** power
+
+    def _widen(self, ends: Any, estimate: Any) -> np.ndarray:
+        """(2, ...) the ends within the possible range, or the estimate where it is outside."""
+        low, high = np.clip(ends, 0.0, self._largest)
+        inside = np.clip(estimate, 0.0, self._largest)
+        return np.stack([np.minimum(low, inside), np.maximum(high, inside)])
 
     def class_intervals(
         self, level: float = 0.95, *, root: bool = False, simultaneous: bool = False
@@ -117,21 +126,27 @@ class CalibrationErrorResult(Frozen):
         Each covers on its own: of 100 intervals at level .95 about 5 miss. With ``simultaneous``
         all of them cover together with probability ``level`` (Bonferroni).
         """
-        validate_level(level)
+        level = validate_level(level)
         if self.per_class is None or self._class_distributions is None:
             msg = 'there are intervals by class for kind="classwise" with an interval only'
             raise InvalidInput(msg)
         kept = ~np.isnan(self.per_class)
-        if simultaneous:
+        if validate_flag(simultaneous, "simultaneous"):
             level = 1 - (1 - level) / kept.sum()
         ends = np.full((2, len(kept)), np.nan)
-        ends[:, kept] = np.clip(self._class_distributions.interval(level), 0.0, self._largest)
-        low, high = ends ** (1 / self.norm) if root else ends
+        found = self._class_distributions.interval(level)
+        ends[:, kept] = self._widen(found, self.per_class[kept])
+        low, high = ends ** (1 / self.norm) if validate_flag(root, "root") else ends
         return low, high
 
     @property
     def _largest(self) -> float:
-        """No error is larger: two vectors of probabilities differ by at most 2 in all."""
+        """No error is larger: two vectors of probabilities differ by at most 2 in all.
+
+        The paper's estimate has no bound, and neither has its expected value.
+        """
+        if self.estimator == "paper":
+            return np.inf
         return 2.0 if self.kind == "canonical" else 1.0
 
     def _checked_distribution(self) -> SamplingDistribution:

@@ -30,7 +30,8 @@ class ClassWeights(Frozen):
     n_source : size of the source sample
     method : how the weights were estimated
     warnings : limitations, worst first
-    covariance : (K, K) of ``prior_target``, by sampling of both samples; None if not estimated
+    covariance : (K, K) of ``prior_target``, by sampling of both samples; None if not estimated, and
+        for more than 2000 classes whose labels were counted
     values_error : (K,) standard errors of the weights, or None
     converged, iterations : of the optimisation
     condition_number, smallest_singular_value : of the matrix that was inverted, or None
@@ -71,7 +72,9 @@ class ClassWeights(Frozen):
     @property
     def standard_error(self) -> np.ndarray | None:
         """(K,) of ``prior_target``; None for weights that were given."""
-        return None if self.covariance is None else np.sqrt(np.diag(self.covariance))
+        if self.covariance is None:  # as for thousands of classes whose labels were counted
+            return getattr(self.influence, "prior_error", None)
+        return np.sqrt(np.diag(self.covariance))
 
     @property
     def untrusted(self) -> dict[int, str]:
@@ -90,7 +93,7 @@ class ClassWeights(Frozen):
         """Lower and upper ends for each class prior of the target, within [0, 1]."""
         from scipy.special import ndtri
 
-        validate_level(level)
+        level = validate_level(level)
         if self.standard_error is None:
             msg = f"no interval: weights of method {self.method!r} have no standard errors"
             raise InvalidInput(msg)

@@ -80,7 +80,7 @@ class MonitoringResult(Frozen):
 
     def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """(windows,) lower and upper ends of the intervals of the roots."""
-        validate_level(level)
+        level = validate_level(level)
         ends = [result.confidence_interval(level, root=True) for result in self.results]
         low, high = np.array(ends).reshape(-1, 2).T
         return low, high
@@ -115,7 +115,7 @@ class MonitoringResult(Frozen):
 
     def table(self, level: float = 0.95, notes: Sequence[str] | None = None) -> str:
         """One line a window with a note on each; only the last windows if there are many."""
-        validate_level(level)
+        level = validate_level(level)
         if notes is None:
             notes = ["" if result.trusted else "not reliable" for result in self.results]
         cells = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from calshift._core.validate import validate_choice
 from calshift.engines import Blocks
 from calshift.engines.base import Engine
-from calshift.errors import InvalidInput
 from calshift.results import ClassWeights
 from calshift.weights.confusion import bbse, rlls
 from calshift.weights.elsa_kmm import elsa, kmm
@@ -47,10 +47,7 @@ def estimate_weights(
     method: Any, source: Engine, target: Engine, name: str = "method"
 ) -> ClassWeights:
     """The class weights estimated by the method of this name; ``name`` is that of the argument."""
-    if not isinstance(method, str) or method not in METHODS:
-        other = ", or class weights" if name == "weights" else ""
-        msg = f"{name} must be one of {', '.join(METHODS)}{other}; got {method!r}"
-        raise InvalidInput(msg)
+    validate_choice(method, name, METHODS, ", or class weights" if name == "weights" else "")
     blocks, before, after = (Blocks(source), Blocks(target)), source.summary, target.summary
     counts = before.class_counts
     solution = METHODS[method](*blocks, counts)

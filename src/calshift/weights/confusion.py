@@ -103,11 +103,12 @@ def _is_exact(C: np.ndarray, b: np.ndarray, penalty: float) -> bool:
     if C.shape[0] != C.shape[1]:
         return False
     try:
-        t = np.linalg.solve(C, b)
-        reach = penalty * np.linalg.norm(np.linalg.solve(C.T, t))
+        with np.errstate(over="ignore", invalid="ignore"):  # C may be singular but for rounding
+            t = np.linalg.solve(C, b)
+            reach = penalty * np.linalg.norm(np.linalg.solve(C.T, t))
+            solves = np.linalg.norm(C @ t - b) <= 1e-10 * np.linalg.norm(b)
     except np.linalg.LinAlgError:
         return False
-    solves = np.linalg.norm(C @ t - b) <= 1e-10 * np.linalg.norm(b)
     return bool(solves and t.min() > -1 and reach <= np.linalg.norm(t))
 
 

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from calshift._core.convert import to_numpy
+from calshift._core.convert import as_double, to_numpy
 from calshift._core.text import class_names, unseen_classes_warnings
+from calshift._core.validate import show
 from calshift.errors import InvalidInput
 from calshift.results import ClassWeights
 from calshift.weights.influence import LabelCountInfluence
 
 OTHER_ROWS = "the weights were estimated on other rows: intervals ignore their uncertainty"
+NEGLIGIBLE = 1e-100  # of the largest weight, below which a weight is 0: its square is no number
+MOST_COVARIANCES = 2000  # classes up to which the whole matrix is kept
 TOLERATED_MASS = 0.05  # difference of sum pi w from 1 without a warning
 
 
@@ -29,7 +32,7 @@ def make_given_weights(
     """
     K = len(source_counts)
     if isinstance(weights, str) or weights is None:
-        msg = f"weights must be a method's name, {K} numbers or a ClassWeights; got {weights!r}"
+        msg = f"weights must be a method's name, {K} numbers or a ClassWeights; got {show(weights)}"
         if isinstance(weights, str):
             msg += ", and a method needs the rows: call label_shift_weights"
         raise InvalidInput(msg)
@@ -41,7 +44,7 @@ def make_given_weights(
         got = f"shape {values.shape} and dtype {values.dtype}"
         msg = f"weights must be {K} numbers, one for each class; got {got}"
         raise InvalidInput(msg)
-    found = _from_values(values.astype(float), source_counts, predicted, classes)
+    found = _from_values(as_double(values), source_counts, predicted, classes)
     return _keep_origin(weights, found) if known else found
 
 
@@ -99,7 +102,9 @@ def weights_from_counts(source_counts: np.ndarray, target_counts: np.ndarray) ->
             "calibration there is unknown",
         )
     influence = LabelCountInfluence(values, prior_source, prior_target, float(m))
-    covariance = (np.diag(prior_target) - np.outer(prior_target, prior_target)) / m
+    covariance = None
+    if len(values) <= MOST_COVARIANCES:
+        covariance = (np.diag(prior_target) - np.outer(prior_target, prior_target)) / m
     return ClassWeights(
         values, prior_source, prior_target, float(n), "labels", notes,
         covariance=covariance,
@@ -112,8 +117,7 @@ def _values_error(influence: LabelCountInfluence, n: float) -> np.ndarray:
     """Standard errors of q / pi: w^2 (1 - pi) / (pi n) + q (1 - q) / (pi^2 m)."""
     error, seen = np.zeros(len(influence.prior)), influence.seen
     w, pi = influence.weights[seen], influence.prior[seen]
-    outside = (influence.outside**2).sum(axis=0)
-    error[seen] = np.sqrt(w**2 * (1 - pi) / (pi * n) + outside)
+    error[seen] = np.sqrt(w**2 * (1 - pi) / (pi * n) + (influence.prior_error[seen] / pi) ** 2)
     return error
 
 
@@ -131,10 +135,12 @@ def _from_values(
         c = int(np.argmax(wrong))
         msg = f"weights must be finite and not negative; class {c} has {values[c]:.6g}"
         raise InvalidInput(msg)
-    mass = float(prior[seen] @ values[seen])
+    with np.errstate(over="ignore"):
+        mass = float(prior[seen] @ values[seen])
     if not 0 < mass < np.inf:
         msg = "weights must be positive for at least one class of the source, and finite in sum"
         raise InvalidInput(msg)
+    values = np.where(values < NEGLIGIBLE * values[seen].max(), 0.0, values)
     notes = [*unseen_classes_warnings(seen, predicted, classes)]
     # without the share of the unseen classes the sum may be below 1
     if mass - 1 > TOLERATED_MASS or (seen.all() and 1 - mass > TOLERATED_MASS):

@@ -156,10 +156,16 @@ class LabelCountInfluence(Frozen):
 
     @property
     def outside(self) -> np.ndarray:
-        """(K, S) by class; its squares sum to the variance of w due to the target's labels."""
-        phi = np.eye(len(self.shares)) - self.shares
-        phi *= np.sqrt(self.shares / self.labels)[:, None]
-        return np.asarray(phi[:, self.seen] / self.prior[self.seen])
+        """(T, S) by class of the target; squares sum to the variance of w due to its labels."""
+        seen, there = self.seen, np.flatnonzero(self.shares)
+        phi = (there[:, None] == np.flatnonzero(seen)) - self.shares[seen]
+        phi *= np.sqrt(self.shares[there] / self.labels)[:, None]
+        return np.asarray(phi / self.prior[seen])
+
+    @property
+    def prior_error(self) -> np.ndarray:
+        """(K,) standard errors of the shares."""
+        return np.asarray(np.sqrt(self.shares * (1 - self.shares) / self.labels))
 
 
 def covariances(

@@ -98,7 +98,7 @@ def merge_sums(parts: Iterable[PartitionSum], table: str) -> tuple[Any, int, int
     total, rows, widths = 0, 0, set()
     for part in sorted(parts, key=lambda part: part.part):
         if part.total is None:
-            raise InvalidInput(part.problem)
+            raise InvalidInput(str(part.problem))
         if part.rows:
             widths.add(part.classes)
             classes = common_width(widths, table)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from calshift._core.labels import validate_classes
 from calshift._core.predictions import Predictions, named_predictions
-from calshift._core.validate import validate_classes
 from calshift.errors import InvalidInput
 from calshift.io.columns import ResolvedColumns, quote
 from calshift.io.decode import decode_numbers, encode_label_column
