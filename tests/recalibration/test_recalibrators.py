@@ -227,3 +227,38 @@ def test_warnings_about_weights_point_at_whoever_called_fit(name):
     with pytest.warns(calshift.UnreliableWeights) as told:
         make_recalibrator(name).fit(P, np.minimum(Y, 1), Q)
     assert {warning.filename for warning in told} == {__file__}
+
+
+@pytest.mark.parametrize("target", [None, Q], ids=["source", "both"])
+@pytest.mark.parametrize("scale", [1e-300, 1e155, 6e299])
+@pytest.mark.parametrize("name", [name for name in RECALIBRATORS if name != "label-free"])
+def test_the_scale_of_given_weights_does_not_matter(name, scale, target):
+    weights = np.array([0.5, 1.0, 2.0])
+    plain = make_recalibrator(name).fit(P, Y, target, weights=weights).transform(Q)
+    scaled = make_recalibrator(name).fit(P, Y, target, weights=weights * scale).transform(Q)
+    np.testing.assert_allclose(scaled, plain, rtol=1e-9, atol=1e-300)
+
+
+def test_vector_scaling_of_many_classes_has_one_slope():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(201, 0.1), 60)
+    y = p.argmax(axis=1)
+    many, few = calshift.VectorScaling().fit(p, y), calshift.VectorScaling().fit(P, Y)
+    one = calshift.BiasCorrectedTemperatureScaling().fit(p, y)
+    assert (len(many.slopes_), len(few.slopes_)) == (1, 3)
+    np.testing.assert_array_equal(many.transform(p), one.transform(p))
+
+
+@pytest.mark.filterwarnings("default::calshift.UnreliableWeights")
+@pytest.mark.parametrize(("K", "sharpness"), [(10, 1), (5, 20), (8, 100)])
+def test_a_joint_fit_to_an_uninformative_model_says_so(K, sharpness):
+    rng = np.random.default_rng(3)
+    y, p = rng.integers(0, K, 200), rng.dirichlet([sharpness] * K, 200)
+    q = rng.dirichlet(sharpness * np.arange(1, K + 1), 200)
+    with pytest.warns(calshift.UnreliableWeights, match="undetermined|not reliable|converge"):
+        calshift.ShiftScaling().fit(p, y, q)
+
+
+@pytest.mark.filterwarnings("error::calshift.UnreliableWeights")
+def test_a_joint_fit_to_an_informative_model_does_not_warn():
+    calshift.ShiftScaling().fit(P, Y, Q)

@@ -376,3 +376,39 @@ def test_too_few_source_rows_are_refused():
     for rows in (first, np.flatnonzero(y == 0)[:50], [*np.flatnonzero(y == 0)[:50], first[1]]):
         with pytest.raises(InvalidInput, match="y_source"):
             calshift.recalibrate(p[rows], y[rows], q)
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+@pytest.mark.parametrize("bad", [-1e308, 1e308, 5e-324, 10**400, True])
+def test_numbers_out_of_range_are_refused_or_harmless(kind, name, bad):
+    """Each number in turn; what is read gives probabilities."""
+    p = drawn()[2]
+    whole = saved_of(kind)["learned"][name]
+    for place in range(len(whole) if isinstance(whole, list) else 1):
+        tampered = saved_of(kind)
+        if not isinstance(whole, list):
+            tampered["learned"][name] = bad
+        elif isinstance(whole[place], list):
+            tampered["learned"][name][place][0] = bad
+        else:
+            tampered["learned"][name][place] = bad
+        try:
+            found = Recalibrator.from_dict(tampered).transform(p)
+        except InvalidInput:
+            continue
+        assert np.isfinite(found).all()
+        np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("depth", "good"), [(5, True), (30, False), (400, False)])
+def test_chains_within_chains_have_a_limit(depth, good):
+    outer = saved_of(both)
+    inner = outer
+    for _ in range(depth):
+        inner["learned"]["steps_"] = [saved_of(both)]
+        inner = inner["learned"]["steps_"][0]
+    if good:
+        assert np.isfinite(Recalibrator.from_dict(outer).transform(drawn()[2])).all()
+        return
+    with pytest.raises(InvalidInput, match="at most 10 deep"):
+        Recalibrator.from_dict(outer)

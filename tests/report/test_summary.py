@@ -173,3 +173,15 @@ def test_prometheus_text_is_well_formed(sample):
     for line in text.splitlines():
         if not line.startswith("#"):
             float(line.rpartition(" ")[2])
+
+
+def test_metrics_of_classes_that_differ_by_a_control_character_differ(sample):
+    p, y, q = sample
+    names = ("a\x1b", r"a\x1b", "a\nb", r"a\nb")
+    found = calshift.target_calibration_error(
+        calshift.Predictions(p, y, classes=names), None, calshift.Predictions(q, classes=names)
+    )
+    text = report.render_prometheus(report.summarize(found))
+    series = [line.rpartition(" ")[0] for line in text.splitlines() if line[0] != "#"]
+    assert len(set(series)) == len(series)
+    assert "\x1b" not in text

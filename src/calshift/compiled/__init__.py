@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, TypeVar, cast
 
 SWITCH = "CALSHIFT_COMPILED"
+UNREADABLE: set[str] = set()  # functions whose compiled version failed
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,14 +37,34 @@ def compiled_functions() -> ModuleType | None:
 def fastest(function: Function) -> Function:
     """Replace a numpy function by one that calls its compiled version where there is one.
 
-    The numpy function stays available as ``__wrapped__``.
+    The numpy function stays available as ``__wrapped__``. It is called too where machine code
+    cannot be read from numba's cache, such as a truncated file.
     """
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
         module = compiled_functions()
-        if module is None:
+        if module is None or function.__name__ in UNREADABLE:
             return function(*arguments)
-        return getattr(module, function.__name__)(*arguments)
+        try:
+            return getattr(module, function.__name__)(*arguments)
+        except MemoryError:
+            raise
+        except Exception as problem:
+            _report_unreadable(function.__name__, getattr(module, "__file__", ""), problem)
+            return function(*arguments)
 
     return cast(Function, call)
+
+
+def _report_unreadable(name: str, module: str, problem: Exception) -> None:
+    """Log once that compiled code is not used, and what to do."""
+    if not UNREADABLE:
+        folder = os.environ.get(
+            "NUMBA_CACHE_DIR", os.path.join(os.path.dirname(module), "__pycache__")
+        )
+        logging.getLogger(__name__).warning(
+            "compiled functions are not used (%s: %s); delete %s, where numba keeps them",
+            type(problem).__name__, problem, folder,
+        )  # fmt: skip
+    UNREADABLE.add(name)

@@ -14,7 +14,7 @@ from calshift.engines.sample_summary import SampleSummary, summarize
 
 BLOCK_ROWS = 2**18
 LEAST_ROWS = 4096  # of a thread
-BLOCK_CELLS = 2**20  # probabilities in a small block: temporaries as wide as rows stay in the cache
+BLOCK_CELLS = 2**18  # so that the arrays of a kernel stay small
 LEAST_BLOCK = 64  # rows of a small block
 
 # glibc returns unused memory at the end of the heap to the system, and each pass over rows would
@@ -103,7 +103,17 @@ def _sum_blocks(kernel: Summand, batch: Predictions) -> Any:
 
 
 def _map_blocks(function: Mapping, batch: Predictions) -> np.ndarray:
-    return np.concatenate([function(block) for block in in_blocks(batch)])
+    """function(block) of all blocks, without a second copy of them."""
+    first, *rest = in_blocks(batch)
+    found = np.asarray(function(first))
+    if not rest:
+        return found
+    whole, done = np.empty((len(batch), *found.shape[1:]), found.dtype), len(first)
+    whole[:done] = found
+    for block in rest:
+        whole[done : done + len(block)] = function(block)
+        done += len(block)
+    return whole
 
 
 def in_blocks(batch: Predictions) -> list[Predictions]:

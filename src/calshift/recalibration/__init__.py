@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from calshift.errors import InvalidInput
+from calshift._core.validate import validate_choice
 from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.chain import Chain
 from calshift.recalibration.ensemble import EnsembleTemperatureScaling
@@ -39,10 +39,7 @@ def make_recalibrator(method: Any) -> Recalibrator:
     """A recalibrator that is not fitted, from a method's name or another recalibrator."""
     if isinstance(method, Recalibrator):
         return method._clone()
-    if not isinstance(method, str) or method not in RECALIBRATORS:
-        msg = f"method must be one of {', '.join(RECALIBRATORS)}, or a recalibrator; got {method!r}"
-        raise InvalidInput(msg)
-    return RECALIBRATORS[method]()
+    return RECALIBRATORS[validate_choice(method, "method", RECALIBRATORS, ", or a recalibrator")]()
 
 
 __all__ = [

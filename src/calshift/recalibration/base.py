@@ -10,6 +10,7 @@ import numpy as np
 from calshift._core.convert import plain
 from calshift._core.labels import check_same_names
 from calshift._core.predictions import Predictions, as_predictions
+from calshift._core.validate import show
 from calshift.engines.base import rows_in_memory
 from calshift.engines.open import open_source, rows_of_pair
 from calshift.errors import InvalidInput
@@ -17,6 +18,7 @@ from calshift.recalibration.serialization import Check, read_class_names
 from calshift.results import ClassWeights
 
 FORMAT, VERSION = "calshift recalibrator", 1
+BLOCK_CELLS = 2**18  # probabilities that are recalibrated at once
 Self = TypeVar("Self", bound="Recalibrator")
 
 
@@ -79,7 +81,7 @@ class Recalibrator:
             source, target = rows_of_pair(p_source, y_source, p_target)
         asked = getattr(self, "weights", None) if weights is None else weights
         if target is None and isinstance(asked, str):
-            msg = f"weights={asked!r} needs a p_target, from which the weights are estimated"
+            msg = f"weights={show(asked)} needs a p_target, from which the weights are estimated"
             raise InvalidInput(msg)
         learned = self._fit(source, target, asked)
         self.__dict__.update({name: learned[name] for name in self._learned})
@@ -90,11 +92,18 @@ class Recalibrator:
         """Recalibrated probabilities, row by row; a `Predictions` for a `Predictions`."""
         given = as_predictions(p, labelled=False)
         self._check_classes(given)
-        # one memory layout, so that the sum of a row does not depend on the others
-        rows = np.array(given.matrix, dtype=float, order="C")
-        q = self._transform(rows / rows.sum(axis=1, keepdims=True))
-        q = (q[:, 1] if given.p.ndim == 1 else q).astype(given.p.dtype, copy=False)
+        q, done = np.empty(given.p.shape, given.p.dtype), 0
+        for block in given.blocks(max(1, BLOCK_CELLS // given.n_classes)):
+            q[done : done + len(block)] = self._transform_block(block)
+            done += len(block)
         return given.with_probabilities(q, keep_classes=True) if isinstance(p, Predictions) else q
+
+    def _transform_block(self, block: Predictions) -> np.ndarray:
+        """Recalibrated probabilities, (n, K) or (n,) as they were given."""
+        # one memory layout, so that the sum of a row does not depend on the others
+        rows = np.array(block.matrix, dtype=float, order="C")
+        q = self._transform(rows / rows.sum(axis=1, keepdims=True))
+        return q[:, 1] if block.p.ndim == 1 else q
 
     def fit_transform(
         self, p_source: Any, y_source: Any = None, p_target: Any = None, *, weights: Any = None
@@ -146,8 +155,8 @@ class Recalibrator:
         name, version = saved.get("name"), saved.get("version")
         if version is True or version != VERSION or not (isinstance(name, str) and name in kinds):
             msg = (
-                f"saved is version {version!r} of {name!r}; this calshift reads version {VERSION} "
-                f"of {', '.join(sorted(kinds))}"
+                f"saved is version {show(version)} of {show(name)}; this calshift reads "
+                f"version {VERSION} of {', '.join(sorted(kinds))}"
             )
             raise InvalidInput(msg)
         kind: Any = kinds[name]
@@ -200,7 +209,7 @@ class Recalibrator:
         known = self.get_params(deep=False)
         for name, value in parameters.items():
             if name not in known:
-                msg = f"{type(self).__name__} has no parameter {name!r}; it has {sorted(known)}"
+                msg = f"{type(self).__name__} has no parameter {show(name)}; it has {sorted(known)}"
                 raise InvalidInput(msg)
             setattr(self, name, value)
         return self

@@ -8,8 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calshift._core.predictions import Predictions
+from calshift._core.validate import show
 from calshift.errors import InvalidInput
 from calshift.recalibration.base import Recalibrator
+
+MOST_NESTED = 10
 
 
 class Chain(Recalibrator):
@@ -60,7 +63,7 @@ class Chain(Recalibrator):
     def _validate_steps(self) -> list[Recalibrator]:
         steps = list(self.steps) if isinstance(self.steps, list | tuple) else []
         if not steps or not all(isinstance(step, Recalibrator) for step in steps):
-            msg = f"steps must be a list of recalibrators; got {self.steps!r}"
+            msg = f"steps must be a list of recalibrators; got {show(self.steps)}"
             raise InvalidInput(msg)
         return steps
 
@@ -82,9 +85,27 @@ class Chain(Recalibrator):
 
     @classmethod
     def _restore(cls, saved: dict[str, Any]) -> Chain:
+        _check_nesting(saved)
         made = super()._restore(saved)
         made.steps = [step._clone() for step in made.steps_]
         return made
+
+
+def _check_nesting(saved: Any) -> None:
+    """Refuse chains of chains of chains, which no one makes and which exhaust the stack."""
+    level = [saved]
+    for _ in range(MOST_NESTED + 1):
+        learned = [one["learned"] for one in level if isinstance(one.get("learned"), dict)]
+        steps = [step for one in learned for step in _as_list(one.get("steps_"))]
+        level = [step for step in steps if isinstance(step, dict)]
+        if not level:
+            return
+    msg = f"saved must have chains within chains at most {MOST_NESTED} deep"
+    raise InvalidInput(msg)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _fit_without_target(step: Recalibrator, source: Predictions) -> Recalibrator:

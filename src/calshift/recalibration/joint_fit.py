@@ -85,8 +85,8 @@ class ShiftedScaling(Frozen):
         log_odds = np.log(self.odds) + shifted - total
         share = (1 + np.tanh(log_odds / 2)) / 2
         value = -f @ np.logaddexp(0.0, log_odds - 2 * inside * log_odds)
-        by_bias = posterior - p
-        by_slope = by_bias * scores
+        by_bias = np.subtract(posterior, p, out=p)
+        by_slope = np.multiply(by_bias, scores, out=z)  # no more memory for a batch than needed
         if self.scaling.one_slope:
             by_slope = by_slope.sum(axis=1, keepdims=True)
         x = np.hstack([by_slope, by_bias, posterior])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings as python_warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift._core.validate import is_number, validate_integer, validate_rng
+from calshift._core.validate import is_number, show, validate_integer, validate_rng
 from calshift.api import target_calibration_error
 from calshift.engines import Arrays
 from calshift.engines.open import rows_of_pair
@@ -79,14 +80,39 @@ def recalibrate(
     >>> result.probabilities.shape
     (3000, 3)
     """
+    samples = list(rows_of_pair(p_source, y_source, p_target))
+    target = samples[1]
+    found = recalibrate_samples(
+        samples, method=method, weights=weights, kind=kind, norm=norm, folds=folds, rng=rng,
+        check=check, progress=progress,
+    )  # fmt: skip
+    return replace(found, probabilities=found.recalibrator.transform(target).p)
+
+
+def recalibrate_samples(
+    samples: list[Predictions],
+    *,
+    method: Any = DEFAULT_RECALIBRATOR,
+    weights: Any = None,
+    kind: str = "classwise",
+    norm: float = 2,
+    folds: int = 5,
+    rng: Any = 0,
+    check: bool = True,
+    progress: Progress | None = None,
+) -> RecalibrationResult:
+    """`recalibrate` of source and target without the recalibrated probabilities.
+
+    The list is emptied when the rows are not needed any more, so that their memory can be used.
+    """
     options = Options(
         kind=kind, norm=norm, estimator="debiased", bins="auto", binning="mass", kernel=None,
         bandwidth="auto", interval="influence",
     )  # fmt: skip
     if options.norm not in (1.0, 2.0) or kind == "canonical":
-        msg = f"norm must be 1 or 2 and kind not canonical; got {norm!r} and {kind!r}"
+        msg = f"norm must be 1 or 2 and kind not canonical; got {show(norm)} and {show(kind)}"
         raise InvalidInput(msg)
-    source, target = rows_of_pair(p_source, y_source, p_target)
+    source, target = samples
     generator = validate_rng(rng)
     folds_of_rows = _draw_folds(source, target, validate_integer(folds, "folds", 2), generator)
     fitted, used = make_recalibrator(method), DEFAULT if weights is None else weights
@@ -97,11 +123,15 @@ def recalibrate(
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", UnreliableWeights)  # given with the error before
         fitted.fit(source, None, target, weights=weights)
-        first, second = _cross_fit(fitted, (source, target), folds_of_rows, weights, progress)
-        after = target_result(Arrays(first), Arrays(second), options, used, None, before.assumption)
-    notes, usable = _recalibration_notes(target, weights)
+        fits = _fit_folds(fitted, (source, target), folds_of_rows, weights, progress)
+        first = Arrays(_recalibrate_folds(fits, source, folds_of_rows[0]))
+        second = Arrays(_recalibrate_folds(fits, target, folds_of_rows[1]))
+        notes, usable = _recalibration_notes(target, weights)
+        samples.clear()
+        del source, target
+        after = target_result(first, second, options, used, None, before.assumption)
     return RecalibrationResult(
-        probabilities=fitted.transform(target).p,
+        probabilities=np.empty((0, fitted.n_classes_)),
         recalibrator=fitted,
         before=before,
         after=after,
@@ -135,35 +165,53 @@ def _draw_folds(
         raise InvalidInput(msg)
     folds = min(folds, len(source), len(target))
     order = rng.permutation(len(source))
-    order = order[np.argsort(source.labels[order], kind="stable")]
+    _, first, place = np.unique(source.labels[order], return_index=True, return_inverse=True)
+    order = order[np.argsort(first[place], kind="stable")]  # whatever the order of the classes
     of_source = np.empty(len(source), dtype=int)
     of_source[order] = np.arange(len(source)) % folds
     if any(len(np.unique(source.labels[of_source != fold])) < 2 for fold in range(folds)):
         msg = "y_source must have at least two rows of at least two classes for cross-fitting"
         raise InvalidInput(msg)
-    return of_source, rng.permutation(np.arange(len(target)) % folds)
+    of_target = rng.permutation(np.arange(len(target)) % folds)
+    small = np.min_scalar_type(folds)
+    return of_source.astype(small), of_target.astype(small)
 
 
-def _cross_fit(
+def _fit_folds(
     fitted: Recalibrator,
     samples: tuple[Predictions, Predictions],
     folds: tuple[np.ndarray, np.ndarray],
     weights: Any,
     progress: Progress | None,
-) -> list[Predictions]:
-    """Both samples, each fold recalibrated by a fit to the others."""
-    found, count = [np.empty(sample.p.shape) for sample in samples], int(folds[0].max()) + 1
+) -> list[Recalibrator]:
+    """For each fold a fit to the others; copies of their rows end with it."""
+    found: list[Recalibrator] = []
+    count = int(folds[0].max()) + 1
     for fold in range(count):
-        source, target = (
-            sample.take(np.flatnonzero(of != fold))
-            for sample, of in zip(samples, folds, strict=True)
-        )
-        other = fitted._clone().fit(source, None, target, weights=weights)
-        for p, sample, of in zip(found, samples, folds, strict=True):
-            p[of == fold] = other.transform(sample.take(np.flatnonzero(of == fold))).p
+        found.append(_fit_without(fitted, samples, [of != fold for of in folds], weights))
         if progress is not None:
             progress(fold + 1, count)
-    return [
-        sample.with_probabilities(p, keep_classes=True)
-        for sample, p in zip(samples, found, strict=True)
-    ]
+    return found
+
+
+def _fit_without(
+    fitted: Recalibrator,
+    samples: tuple[Predictions, Predictions],
+    kept: list[np.ndarray],
+    weights: Any,
+) -> Recalibrator:
+    """A fit to the rows that are kept."""
+    source, target = (
+        sample.take(np.flatnonzero(some)) for sample, some in zip(samples, kept, strict=True)
+    )
+    return fitted._clone().fit(source, None, target, weights=weights)
+
+
+def _recalibrate_folds(
+    fits: list[Recalibrator], sample: Predictions, of: np.ndarray
+) -> Predictions:
+    """A sample, each fold recalibrated by the fit to the others."""
+    p = np.empty(sample.p.shape)
+    for fold, other in enumerate(fits):
+        p[of == fold] = other.transform(sample.take(np.flatnonzero(of == fold))).p
+    return sample.with_probabilities(p, keep_classes=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from calshift._core.predictions import Predictions
 from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.joint_fit import choose_kind
 from calshift.recalibration.serialization import read_positive, read_slopes, read_vector
 from calshift.recalibration.source_weights import SLOPES, fit_slope, fit_weighted, weight_for_target
 from calshift.scaling.calibrator import temper
@@ -81,7 +82,8 @@ class VectorScaling(Recalibrator):
     """softmax(a log p + b) with a slope and a bias for every class.
 
     A prior centres the slopes on a common one and the biases on a multiple of the log class shares,
-    with the spreads of largest evidence.
+    with the spreads of largest evidence. Above 200 classes all have the same slope, as they rarely
+    have the rows for one each and the cost grows with the cube of their number.
 
     Parameters
     ----------
@@ -89,7 +91,8 @@ class VectorScaling(Recalibrator):
 
     Attributes
     ----------
-    slopes_, biases_ : (K,) a and b
+    slopes_ : (K,) a, or (1,) above 200 classes
+    biases_ : (K,) b
     """
 
     _learned: ClassVar = {"slopes_": read_slopes, "biases_": read_vector}
@@ -97,7 +100,8 @@ class VectorScaling(Recalibrator):
     biases_: np.ndarray
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
-        found = fit_weighted("vs", weight_for_target(source, target, weights))
+        kind = choose_kind(source.n_classes)
+        found = fit_weighted(kind, weight_for_target(source, target, weights))
         return {"slopes_": np.array(found.slope), "biases_": np.array(found.bias)}
 
     def _transform(self, p: np.ndarray) -> np.ndarray:

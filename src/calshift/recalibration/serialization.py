@@ -16,18 +16,30 @@ from calshift.errors import InvalidInput
 Check = Callable[[Any, int], Any]  # saved value, number of classes -> value
 
 
+LARGEST = 1e6  # of a slope, bias or temperature: products with logarithms stay finite
+WEIGHTS = (1e-100, 1e100)  # between which the largest class weight lies
+
+
 def read_positive(value: Any, K: int) -> float:
-    """A number above 0."""
-    if not (is_number(value) and np.isfinite(value) and value > 0):
+    """A number above 0, such as a temperature."""
+    if not (is_number(value) and 1 / LARGEST <= float(value) <= LARGEST):
         raise ValueError
     return float(value)
 
 
 def read_vector(value: Any, length: int) -> np.ndarray:
-    """Finite numbers, one for each class unless another length is meant."""
+    """Numbers of moderate size, one for each class unless another length is meant."""
+    found = _read_numbers(value, length)
+    if not (np.abs(found) <= LARGEST).all():
+        raise ValueError
+    return found
+
+
+def _read_numbers(value: Any, length: int) -> np.ndarray:
+    """So many finite numbers."""
     if not isinstance(value, list) or len(value) != length or not all(map(is_number, value)):
         raise ValueError
-    found = np.array(value, dtype=float)
+    found = np.array([float(item) for item in value])
     if not np.isfinite(found).all():
         raise ValueError
     return found
@@ -40,8 +52,8 @@ def read_slopes(value: Any, K: int) -> np.ndarray:
 
 def read_class_weights(value: Any, K: int) -> np.ndarray:
     """One number for each class, none negative, not all 0."""
-    found = read_vector(value, K)
-    if (found < 0).any() or not found.any():
+    found = _read_numbers(value, K)
+    if (found < 0).any() or not WEIGHTS[0] <= found.max() <= WEIGHTS[1]:
         raise ValueError
     return found
 

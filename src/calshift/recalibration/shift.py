@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings as python_warnings
 from typing import Any, ClassVar
 
 import numpy as np
 
 from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
+from calshift.errors import UnreliableWeights
 from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.joint_fit import choose_kind, fit_jointly
 from calshift.recalibration.serialization import read_class_weights, read_slopes, read_vector
@@ -20,6 +22,8 @@ from calshift.recalibration.source_weights import (
 )
 from calshift.scaling.calibrator import reweight, temper
 
+NOT_CONVERGED = "the joint fit did not converge: slopes, biases and weights are of its last step"
+
 
 class ShiftScaling(Recalibrator):
     """softmax(a log p + b) for the source, times class weights w for the target.
@@ -28,6 +32,8 @@ class ShiftScaling(Recalibrator):
     each row belongs to. A prior shrinks the weights to a power of the class shares, and the whole
     map to a temperature, with strengths of largest evidence; so it loses little where a temperature
     is sufficient, and where classes have few rows.
+    A warning says so where the predictions do not determine the class priors of the target: then
+    the weights are arbitrary, and change grossly with the smallest change of the data.
     With weights given, it is vector scaling on the source followed by `PriorCorrection`.
 
     Parameters
@@ -57,8 +63,11 @@ class ShiftScaling(Recalibrator):
         else:
             blocks = Blocks(Arrays(source)), Blocks(Arrays(target))
             floor = least_probability(source, target)
-            found, _ = fit_jointly(*blocks, count_classes(source), floor)
+            found, fit = fit_jointly(*blocks, count_classes(source), floor)
             scaling, w = found.scaling, np.exp(found.shift)
+            resolve_weights(None, source, target)  # for its warnings: is the shift determined?
+            if not fit.converged:
+                python_warnings.warn(NOT_CONVERGED, UnreliableWeights, stacklevel=3)
         return {
             "slopes_": np.array(scaling.slope),
             "biases_": np.array(scaling.bias),

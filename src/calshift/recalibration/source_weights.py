@@ -65,11 +65,13 @@ def fill_unseen(weights: ClassWeights, asked: Any = None) -> np.ndarray:
 def weight_rows(source: Predictions, weights: ClassWeights | None) -> Predictions:
     """The source with rows weighted by class, the sum of weights being the effective sample size.
 
-    That is (sum w)^2 / sum w^2, so that a prior has the strength that the data warrant.
+    That is (sum w)^2 / sum w^2, so that a prior has the strength that the data warrant. The scale
+    of the weights does not matter.
     """
     if weights is None:
         return source
-    w = np.nan_to_num(weights.values)[source.labels] * source.frequency
+    scaled = weights.values / np.nanmax(weights.values)
+    w = np.nan_to_num(scaled)[source.labels] * source.frequency
     if not w.any():
         msg = "weights must be above 0 for at least one source row"
         raise InvalidInput(msg)

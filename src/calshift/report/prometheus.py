@@ -25,7 +25,7 @@ def render_prometheus(report: dict[str, Any]) -> str:
 def _metrics(report: dict[str, Any]) -> Iterator[tuple[str, str, list[Sample]]]:
     """Name, help text and samples of each metric; those without a value are left out."""
     both = [(name, report[name]) for name in ("source", "target") if report[name] is not None]
-    classes, level = report["classes"], f"{report['level']:g}"
+    classes, level = _printable_classes(report["classes"]), f"{report['level']:g}"
     yield "error", "Calibration error (p-th root), in units of probability.", [
         ({"sample": name}, one["root"]) for name, one in both
     ]  # fmt: skip
@@ -61,6 +61,19 @@ def _totals(report: dict[str, Any]) -> list[tuple[str, str, float | None]]:
     ]
 
 
+def _printable_classes(classes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The classes without control characters in their names, which stay different.
+
+    Where one has a control character, which becomes such as \\x1b, backslashes of all are doubled.
+    Line breaks stay: metrics have their own notation for them.
+    """
+    if all(one["class"].replace("\n", "").isprintable() for one in classes):
+        return classes
+    doubled = (one["class"].replace("\\", r"\\") for one in classes)
+    names = ["\n".join(map(printable, name.split("\n"))) for name in doubled]
+    return [{**one, "class": name} for one, name in zip(classes, names, strict=True)]
+
+
 def _labels(labels: dict[str, str]) -> str:
     if not labels:
         return ""
@@ -69,5 +82,4 @@ def _labels(labels: dict[str, str]) -> str:
 
 
 def _escape(value: str) -> str:
-    lines = [printable(line) for line in value.split("\n")]  # no control characters in metrics
-    return r"\n".join(line.replace("\\", r"\\").replace('"', r"\"") for line in lines)
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
