@@ -216,5 +216,5 @@ def _axes(ax: Any) -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         msg = "drawing needs matplotlib: pip install 'calshift[plot]'"
-        raise ImportError(msg, name="matplotlib") from None
+        raise ModuleNotFoundError(msg, name="matplotlib") from None
     return Figure(figsize=(5, 5), layout="constrained").add_subplot()

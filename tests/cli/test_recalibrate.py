@@ -314,6 +314,31 @@ def test_a_spoilt_recalibrator_is_named(content, said, tmp_path, capsys):
     assert not (tmp_path / "m.csv").exists()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda learned: learned["slopes_"].__setitem__(0, -1e308),
+        lambda learned: learned["slopes_"].__setitem__(0, 10**400),
+        lambda learned: learned["biases_"].__setitem__(1, float("nan")),
+        lambda learned: learned["biases_"].__setitem__(1, [[[0.1]]]),
+        lambda learned: learned.pop("slopes_"),
+    ],
+    ids=["-1e308", "400 digits", "NaN", "lists", "missing"],
+)
+def test_a_tampered_recalibrator_writes_nothing(change, tmp_path, capsys):
+    target = write(tmp_path / "t.csv", table(P_TARGET))
+    source = calshift.Predictions(P_SOURCE, named(Y_SOURCE), classes=NAMES)
+    content = calshift.VectorScaling().fit(source).to_dict()
+    change(content["learned"])
+    saved = tmp_path / "saved.json"
+    saved.write_text(json.dumps(content))
+    assert status(["apply", str(saved), target, "-o", str(tmp_path / "m.csv")]) == 2
+    told = capsys.readouterr().err
+    assert "saved.json" in told
+    assert told.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["saved.json", "t.csv"]
+
+
 def test_other_classes_than_the_recalibrator_knows_are_named(place, tmp_path, capsys):
     target = write(tmp_path / "t.csv", table(P_TARGET))
     saved = str(tmp_path / "saved.json")

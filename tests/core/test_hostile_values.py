@@ -253,3 +253,21 @@ def test_many_bins_of_many_classes_are_refused_before_memory_is_taken():
     wide = np.full((50, 1000), 1e-3)
     with refuse("bins must be at most 20,000 for 1,000 classes"):
         calshift.calibration_error(wide, np.arange(50), bins=10**6, binning="width")
+
+
+@pytest.mark.parametrize("path", [None, 3, b"a.html", "", "a\0b.html", "a\ud800.html", ["a"]])
+def test_paths_that_are_none_are_refused(path):
+    result = calshift.target_calibration_error(p, y, q)
+    with refuse("path"):
+        calshift.write_report(result, path)
+    if isinstance(path, str) and path:
+        with refuse("path"):
+            calshift.target_calibration_error(p, y, path)
+        with refuse("path"):
+            calshift.scan(path)
+
+
+def test_a_long_message_is_shortened_in_its_middle():
+    with refuse("no such file") as caught:
+        calshift.scan("x/" * 1000 + "a.csv")
+    assert len(str(caught.value)) < 1100

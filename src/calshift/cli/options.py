@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shlex
 import sys
 from collections.abc import Callable, Iterable
@@ -15,12 +14,12 @@ import numpy as np
 
 from calshift.binning.events import KINDS
 from calshift.cli.samples import ENGINES, OpenedSamples
+from calshift.cli.weights_file import read_weights_file
 from calshift.errors import InvalidInput
 from calshift.inference.options import ESTIMATORS
 from calshift.io.columns import ColumnSpec
-from calshift.io.file_set import expand_paths
+from calshift.io.paths import expand_paths
 from calshift.report.verdict import GATES, Gate
-from calshift.results import ClassWeights
 from calshift.weights import DEFAULT, METHODS
 
 MOST_HASHED = 2_000_000_000  # bytes above which the sha256 of an input is left out
@@ -97,7 +96,8 @@ def weights_option(default: str | None, about: str = "") -> Decorator:
         show_default=default is not None,
         metavar="METHOD",
         help=f"How the target class priors are estimated: {', '.join(METHODS)}; or known class "
-        f"weights as '0.5,1.5', or a file of `calshift weights --json`.{about}",
+        f"weights as '0.5,1.5' in the order of SOURCE's classes, or a file of "
+        f"`calshift weights --json`.{about}",
     )
 
 
@@ -231,7 +231,7 @@ def read_weights(asked: str, classes: tuple[Any, ...] | None, K: int) -> Any:
     if asked in METHODS:
         return asked
     if asked.endswith(".json"):
-        return _from_file(Path(asked), classes, K)
+        return read_weights_file(Path(asked), classes, K)
     try:
         values = np.array([float(part) for part in asked.split(",")])
     except ValueError:
@@ -244,24 +244,3 @@ def read_weights(asked: str, classes: tuple[Any, ...] | None, K: int) -> Any:
         msg = f"--weights must be {K} numbers, in the order of the classes; got {len(values)}"
         raise InvalidInput(msg)
     return values
-
-
-def _from_file(path: Path, classes: tuple[Any, ...] | None, K: int) -> ClassWeights:
-    try:
-        written = json.loads(path.read_text(encoding="utf-8"))
-        records = {record["class"]: record for record in written["classes"]}
-        method, n = str(written["weights"]["method"]), float(written["weights"]["n_source"])
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        msg = f"{path} is not a file of class weights: write one with `calshift weights --json`"
-        raise InvalidInput(msg) from problem
-    names = [str(name) for name in (range(K) if classes is None else classes)]
-    missing = [name for name in names if records.get(name, {}).get("weight") is None]
-    if missing or len(records) != K:
-        what = f"has no weight for {missing[0]!r}" if missing else f"has {len(records)} classes"
-        msg = f"{path} must have one weight for each of the {K} classes; it {what}"
-        raise InvalidInput(msg)
-    values, prior_source, prior_target = (
-        np.array([float(records[name][key]) for name in names])
-        for key in ("weight", "prior_source", "prior_target")
-    )
-    return ClassWeights(values, prior_source, prior_target, n, method)

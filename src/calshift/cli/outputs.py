@@ -13,12 +13,13 @@ from typing import Any
 
 import click
 
-from calshift._core.atomic_write import check_writable, write_atomically, write_content
+from calshift._core.atomic_write import encode_text
+from calshift._core.outputs import Outputs, StagedOutput, check_writable
 from calshift._core.text import printable
 from calshift.cli.options import combine_options
 from calshift.errors import InvalidInput, UnreliableWeights
-from calshift.io.file_set import expand_paths
 from calshift.io.formats.base import PACKINGS
+from calshift.io.paths import expand_paths
 from calshift.report import (
     render_html,
     render_json,
@@ -56,11 +57,16 @@ def check_outputs(
     if asked.count("-") > 1:
         msg = "only one output can be - (standard output)"
         raise InvalidInput(msg)
+    if "-" in asked and sys.__stdout__ is None:
+        msg = "an output is -, and standard output is closed: name a file"
+        raise InvalidInput(msg)
     paths = [path for path in asked if path != "-"]
     places = [os.path.realpath(path) for path in paths]
     if len(set(places)) < len(places):
         msg = f"two outputs have the same path: {', '.join(paths)}"
         raise InvalidInput(msg)
+    given = (options.get(name) for name in ("weights", "label"))  # each may be a file
+    read = (*read, *(name for name in given if name and os.path.isfile(name)))
     inputs = {os.path.realpath(file) for name in read for file in _input_files(name)}
     for path, place in zip(paths, places, strict=True):
         if place in inputs:
@@ -92,9 +98,20 @@ def check_same_extension(output: str, read: str) -> None:
 
 def write_outputs(report: dict[str, Any], options: dict[str, Any]) -> None:
     """Write the files, then print the verdict and the tables."""
-    ready = {name: FORMATS[name](report) for name in FORMATS if options[name] is not None}
-    for name, content in ready.items():
-        write_text(options[name], content)
+    with Outputs() as files:
+        stage_report(files, report, options)
+    print_report(report, options)
+
+
+def stage_report(files: Outputs, report: dict[str, Any], options: dict[str, Any]) -> None:
+    """Write the formats that were asked for."""
+    for name, render in FORMATS.items():
+        if options[name] is not None:
+            stage_text(files, options[name], render(report))
+
+
+def print_report(report: dict[str, Any], options: dict[str, Any]) -> None:
+    """Print the verdict and the tables."""
     to_stderr = "-" in (options[name] for name in FORMATS)
     judged = report["threshold"] is not None or not report["trusted"]
     print_verdict(report["verdict"], report["status"] if judged else None, to_stderr)
@@ -102,22 +119,18 @@ def write_outputs(report: dict[str, Any], options: dict[str, Any]) -> None:
         echo("\n" + render_text(report), to_stderr)
 
 
-def write_text(path: str | None, content: str) -> None:
-    """Write a file, or standard output where the path is -; nothing without a path."""
+def stage_text(files: Outputs, path: str | None, content: str) -> None:
+    """Write text to an output; nothing without a path."""
     if path == "-":
-        echo(content, newline=False)
+        coding = sys.stdout.encoding or "utf-8"
+        stage(files, path).write(content.encode(coding, "backslashreplace"))
     elif path is not None:
-        write_atomically(path, content)
+        stage(files, path).write(encode_text(content))
 
 
-def write_bytes(path: str, content: bytes) -> None:
-    """Write a binary file, or standard output where the path is -."""
-    if path != "-":
-        write_content(path, content)
-        return
-    sys.stdout.flush()
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
+def stage(files: Outputs, path: str) -> StagedOutput:
+    """A binary file for an output, which is standard output where the path is -."""
+    return files.open_standard_output() if path == "-" else files.open(path)
 
 
 def print_verdict(verdict: str, status: str | None, to_stderr: bool) -> None:

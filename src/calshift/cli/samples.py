@@ -19,9 +19,10 @@ from calshift.engines.run import CheckpointFile
 from calshift.errors import InvalidInput
 from calshift.io.columns import ColumnSpec, quote
 from calshift.io.file_reader import FileReader, match_readers
-from calshift.io.file_set import FileSet, open_file_set, total_bytes
-from calshift.io.formats.base import check_file
-from calshift.io.prediction_file import PredictionFile, errors_name
+from calshift.io.file_set import FileSet, open_file_set
+from calshift.io.formats.base import check_file, release_memory
+from calshift.io.paths import total_bytes
+from calshift.io.prediction_file import errors_name
 
 ENGINES = ("auto", "arrays", "batches", "spark")
 LARGE = 2**30  # bytes of files above which they are read in passes
@@ -41,14 +42,14 @@ class OpenedSamples:
 
 @dataclass(frozen=True)
 class LoadedPair:
-    """Both samples in memory, the target's times if requested, and the target's files.
+    """Both samples in memory, the target's times if requested, and the reader of the target.
 
     The engines keep their summaries, which are computed here once for the checks and the API.
     """
 
     engines: tuple[Arrays, Arrays]
     time: np.ndarray | None
-    files: FileSet
+    reader: FileReader
 
     @property
     def source(self) -> Predictions:
@@ -59,12 +60,6 @@ class LoadedPair:
     def target(self) -> Predictions:
         """The target, with its classes in the order of the source."""
         return self.engines[1].in_memory
-
-    @property
-    def file(self) -> PredictionFile:
-        """The target's only file, to write it with other probabilities."""
-        (file,) = self.files.files
-        return file
 
     def opened(self) -> OpenedSamples:
         """The pair as engines."""
@@ -162,13 +157,11 @@ def read_pair(
         raise InvalidInput(msg)
     with errors_name(source):
         check_pair(before.summary, after.summary)
-    return LoadedPair(engines, _read_times(readers[1].parts), readers[1].parts)
+    return LoadedPair(engines, _read_times(readers[1].parts), readers[1])
 
 
-def read_target(
-    path: str | Path, asked: ColumnSpec, classes: tuple[str, ...] | None
-) -> tuple[Predictions, PredictionFile]:
-    """An unlabelled file in memory, with its classes matched by name to this order."""
+def open_target(path: str | Path, asked: ColumnSpec, classes: tuple[str, ...] | None) -> FileReader:
+    """A reader of an unlabelled file, with its classes matched by name to this order."""
     check_file(Path(path))
     reader = FileReader(open_file_set(path, "target", asked))
     names, K = reader.classes, reader.n_classes
@@ -178,13 +171,14 @@ def read_target(
     if classes is not None and names is not None and set(names) != set(classes):
         msg = f"{path} must have the classes {quote(classes)}; it has {quote(names)}"
         raise InvalidInput(msg)
-    reader = FileReader(reader.parts, classes)
-    return _read_all(reader), reader.parts.files[0]
+    return FileReader(reader.parts, classes)
 
 
 def _read_all(reader: FileReader) -> Predictions:
     """The rows of all files."""
-    return concatenate_rows(list(reader.batches(0)))
+    rows = concatenate_rows(list(reader.batches(0)))
+    release_memory()
+    return rows
 
 
 def _read_times(parts: FileSet) -> np.ndarray | None:

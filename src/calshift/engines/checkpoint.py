@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from calshift._core.addable import Tally
-from calshift._core.atomic_write import check_writable, write_content
+from calshift._core.atomic_write import write_content
+from calshift._core.outputs import check_writable
 from calshift.errors import InvalidInput
+from calshift.io.formats.base import check_regular
 
 EVERY = 30.0  # seconds between two savings
 VERSION = 2
@@ -46,6 +48,7 @@ class Checkpoint:
         if self.path is not None:
             check_writable(self.path)
             if self.path.exists():
+                check_regular(self.path, self.path.stat().st_mode)
                 self._load()
 
     def begin(self, name: str = "") -> tuple[bool, int, Any]:

@@ -21,7 +21,7 @@ from calshift._core.labels import check_same_names, validate_classes
 from calshift._core.predictions import Predictions, concatenate_rows, named_predictions
 from calshift._core.validate import is_number
 from calshift.errors import InvalidInput
-from calshift.io.file_reader import rows_for
+from calshift.io.file_reader import python_option_names, rows_for
 from calshift.io.prediction_file import errors_name, softmax_rows
 
 
@@ -62,7 +62,11 @@ class BatchReader:
         return islice(self._pieces(), skip, None)
 
     def _fresh(self) -> Iterable[Any]:
-        found = self.source()
+        try:
+            found = self.source()
+        except TypeError as problem:
+            msg = f"data must be a function without arguments that returns batches: {problem}"
+            raise InvalidInput(msg) from problem
         if not hasattr(found, "__iter__"):
             msg = f"data must return an iterator of batches when it is called; got {type(found)!r}"
             raise InvalidInput(msg)
@@ -71,7 +75,7 @@ class BatchReader:
     def _pieces(self) -> Iterator[Predictions]:
         first: tuple[int, Predictions] | None = None
         for number, batch in enumerate(self._fresh()):
-            with errors_name(f"batch {number}"):
+            with python_option_names(), errors_name(f"batch {number}"):
                 read = read_batch(batch, self.spec)
                 if read is None:
                     continue

@@ -76,7 +76,9 @@ def _reshaped(column: Any, width: int, name: str, file: str, start: int) -> np.n
 def decode_labels(column: Any, name: str, file: str, start: int) -> np.ndarray:
     """Labels as written: numbers or texts."""
     if isinstance(column, np.ndarray):
-        if column.ndim != 1 or column.dtype.kind not in "fiubU":
+        if column.ndim == 2:
+            raise InvalidInput(_list_labels_message(column, name, file))
+        if column.dtype.kind not in "fiubU":
             msg = (
                 f"{file}: labels in {name!r} must be one column of numbers or names; "
                 f"got {column.dtype} of shape {column.shape}"
@@ -104,14 +106,28 @@ def _encode_arrow(column: Any, name: str, file: str, start: int) -> tuple[list[s
     """`distinct_labels` of an arrow column."""
     _check_complete(column, name, file, start)
     if _is_nested(column.type):
-        msg = (
-            f"{file}: labels in {name!r} must be one number or name a row; they are {column.type}: "
-            "of one-hot labels take the argmax"
-        )
-        raise InvalidInput(msg)
+        raise InvalidInput(_list_labels_message(_rectangle(column), name, file, column.type))
     coded = column.dictionary_encode()
     names = [str(value) for value in coded.dictionary.to_pylist()]
     return names, _as_numpy(coded.indices)
+
+
+def _rectangle(column: Any) -> np.ndarray:
+    """Lists of equal lengths as a matrix; empty where they are none, or contain no numbers."""
+    try:
+        return np.array(column.to_pylist(), dtype=float)
+    except (TypeError, ValueError):
+        return np.empty(0)
+
+
+def _list_labels_message(values: np.ndarray, name: str, file: str, kind: Any = "lists") -> str:
+    """Labels that are lists, with advice for one-hot labels and for several classes a row."""
+    msg = f"{file}: labels in {name!r} must be one number or name a row; they are {kind}"
+    if values.ndim != 2 or values.dtype.kind not in "fiub" or not np.isin(values, (0, 1)).all():
+        return msg
+    if (values.sum(axis=1) == 1).all():
+        return f"{msg}: of one-hot labels take the argmax"
+    return f"{msg} of several classes or none: check each class on its own, as binary scores"
 
 
 def _is_nested(kind: Any) -> bool:

@@ -14,13 +14,15 @@ from calshift._core.labels import validate_classes, validate_labels
 from calshift._core.predictions import Predictions, named_predictions
 from calshift.errors import InvalidInput, NoRows
 from calshift.io.decode import decode_labels, distinct_labels, encode_label_column
-from calshift.io.file_set import FileSet, in_order, match_classes
+from calshift.io.file_set import FileSet, check_different, in_order, match_classes
+from calshift.io.formats.base import read_errors
 from calshift.io.prediction_file import PredictionFile, RawBatch, binary_class_names, errors_name
 
 CELLS = 2**22  # probabilities in a batch
 LEAST_ROWS, MOST_ROWS = 2**10, 2**19
 PYTHON_NAMES = {
     "--columns": "columns=", "--label": "label=", "pass --logits": "pass logits=True",
+    "leave out --logits": "leave out logits=True",
 }  # fmt: skip
 
 
@@ -117,6 +119,7 @@ class FileReader:
 def match_readers(before: FileReader, after: FileReader) -> tuple[FileReader, FileReader]:
     """Both with the classes in the order of the first; names of either are used for both."""
     with python_option_names():
+        check_different(before.parts, after.parts)
         parts = match_classes(before.parts, after.parts)
         if parts is not after.parts or (after.given is None and before.given is not None):
             after = FileReader(parts, before.given, after.batch_rows)
@@ -195,7 +198,8 @@ def _places(files: Sequence[PredictionFile]) -> dict[str, Place]:
     for file in files:
         label, path, start = str(file.columns.label), str(file.path), 0
         for batch in file.form.batches([], [label], ROWS):
-            texts, index = distinct_labels(batch[label], label, path, start)
+            with read_errors(path):
+                texts, index = distinct_labels(batch[label], label, path, start)
             used = np.bincount(index, minlength=len(texts)) > 0
             for k in np.flatnonzero(used).tolist():
                 if texts[k] not in found:

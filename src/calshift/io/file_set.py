@@ -1,25 +1,20 @@
-"""Sets of files that are read as one, from paths, patterns and folders."""
+"""Sets of files that are read as one."""
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
 from calshift.errors import InvalidInput
 from calshift.io.columns import ColumnSpec, ResolvedColumns, quote
-from calshift.io.formats import FORMATS, file_extension
 from calshift.io.formats.base import check_file
+from calshift.io.paths import expand_paths
 from calshift.io.prediction_file import PredictionFile, open_predictions
-
-HIDDEN = ("_", ".")  # files that other programs write beside the data
 
 
 @dataclass(frozen=True)
@@ -72,6 +67,25 @@ class FileSet:
             raise InvalidInput(msg)
 
 
+def check_different(source: FileSet, target: FileSet) -> None:
+    """Refuse a file whose same columns are read as source and as target."""
+    known = {_identity(file.path): file for file in source.files}
+    for file in target.files:
+        same = known.get(_identity(file.path))
+        if same is not None and same.stored_columns & file.stored_columns:
+            msg = (
+                f"{file.path} is both in the source and in the target: name different files, or "
+                "different columns"
+            )
+            raise InvalidInput(msg)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """The same for links to the same file."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
 Named = TypeVar("Named", PredictionFile, FileSet)
 
 
@@ -87,55 +101,6 @@ def open_file_set(data: Any, role: str, spec: ColumnSpec) -> FileSet:
     states = tuple(_state(file.path) for file in files)
     sources = data if isinstance(data, list | tuple) else [data]
     return FileSet(_display(data), files, states, tuple(map(str, sources)))
-
-
-def expand_paths(data: Any) -> list[Path]:
-    """The files behind a path, a pattern, a folder, or a list of these, each once.
-
-    Sorted but for a list.
-    """
-    if isinstance(data, list | tuple):
-        if not data:
-            msg = "data must name at least one file; the list is empty"
-            raise InvalidInput(msg)
-        return _unique([path for one in data for path in expand_paths(one)])
-    path = Path(data)
-    if os.path.isdir(path):
-        return _expand_folder(path)
-    if os.path.exists(path) or not glob.has_magic(str(data)):
-        return [path]
-    return _expand_pattern(str(data))
-
-
-def _expand_pattern(pattern: str) -> list[Path]:
-    """Files that match a pattern, and those in folders that do."""
-    hidden = re.compile(rf"(^|[/\\])[{''.join(HIDDEN)}]")
-    start = len(_plain_start(pattern))  # folders that are written out may be hidden ones
-    names = [name for name in sorted(glob.glob(pattern, recursive=True)) if name]
-    shown = [Path(name) for name in names if not hidden.search(name[start:])]
-    below = [(one, [one] if one.is_file() else _files_below(one)) for one in shown]
-    files = _unique([file for _, inside in below for file in inside])
-    known = [file for file in files if file_extension(file) in FORMATS]
-    if not files:
-        msg = f"{pattern}: no file matches this pattern; check the path"
-        raise InvalidInput(msg)
-    return known or files
-
-
-def _plain_start(pattern: str) -> str:
-    """The folders of a pattern before its first star."""
-    parts = re.split(r"(?<=[/\\])", pattern)
-    plain = list(takewhile(lambda part: not glob.has_magic(part), parts))
-    return "".join(plain)
-
-
-def _unique(paths: list[Path]) -> list[Path]:
-    return list({os.path.abspath(path): path for path in reversed(paths)}.values())[::-1]
-
-
-def total_bytes(data: Any) -> int:
-    """The size of all files together."""
-    return sum(path.stat().st_size for path in expand_paths(data) if os.path.exists(path))
 
 
 def in_order(files: Named, classes: tuple[Any, ...]) -> Named:
@@ -181,29 +146,6 @@ def _read_like(first: PredictionFile, other: PredictionFile) -> PredictionFile:
 
 def _only(path: str | Path, names: Sequence[str]) -> list[str]:
     return [f"only {path} has {quote(names)}"] if names else []
-
-
-def _expand_folder(folder: Path) -> list[Path]:
-    """All files of known extensions in a folder, sorted by name."""
-    found = _files_below(folder)
-    if not found:
-        msg = f"{folder} is a folder without a file of a known format ({', '.join(FORMATS)})"
-        raise InvalidInput(msg)
-    return found
-
-
-def _files_below(folder: Path, above: frozenset[str] = frozenset()) -> list[Path]:
-    """All such files, perhaps none; links are followed, except to a folder above."""
-    here, found = os.path.realpath(folder), []
-    for name in sorted(os.listdir(folder)) if here not in above else []:
-        path = folder / name
-        if name.startswith(HIDDEN):
-            continue
-        if os.path.isdir(path):
-            found += _files_below(path, above | {here})
-        elif file_extension(path) in FORMATS:  # also a broken link, which is an error when opened
-            found.append(path)
-    return found
 
 
 def _display(data: Any) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from calshift.errors import InvalidInput
 from calshift.io.columns import ColumnSpec, ResolvedColumns, find_columns, quote
 from calshift.io.decode import decode_labels, decode_numbers, decode_times
 from calshift.io.formats import open_format
-from calshift.io.formats.base import Format
+from calshift.io.formats.base import Format, read_errors
+from calshift.io.formats.new_numbers import NewNumbers
 
+SUM_ERROR = 1e-3  # of rows of probabilities, in any precision
 LEAST_GAP = 2.0**-53  # of a probability from 1, by which log-odds stay finite
 
 Labels = Callable[[Any, str, str, int], np.ndarray]  # column, its name, file, first row
@@ -58,6 +61,12 @@ class PredictionFile:
         return self.columns.probabilities[0] in self.form.lists
 
     @property
+    def stored_columns(self) -> set[str]:
+        """The probabilities' columns by the names that the file itself has."""
+        own = {short: long for long, short in self.form.renamed.items()}
+        return {own.get(name, name) for name in self.columns.probabilities}
+
+    @property
     def count(self) -> int | None:
         """Number of rows, where it is known without reading the file."""
         return self.form.rows_of(self.columns.probabilities[0])
@@ -68,7 +77,8 @@ class PredictionFile:
         others = [] if label is None else [label]
         for batch in self.form.batches(self.columns.probabilities, others, rows, first):
             p = self.probabilities_of(batch, start)
-            y = None if label is None else labels(batch[label], label, str(self.path), start)
+            with read_errors(self.path):
+                y = None if label is None else labels(batch[label], label, str(self.path), start)
             yield RawBatch(p, y, start)
             start += len(p)
 
@@ -76,29 +86,34 @@ class PredictionFile:
         """(rows,) times of the rows, in microseconds."""
         name, start, found = str(self.columns.time), 0, [np.zeros(0, dtype="datetime64[us]")]
         for batch in self.form.batches([], [name]):
-            found.append(decode_times(batch[name], name, str(self.path), start))
+            with read_errors(self.path):
+                found.append(decode_times(batch[name], name, str(self.path), start))
             start += len(found[-1])
         return np.concatenate(found)
 
     def probabilities_of(self, batch: Any, start: int) -> np.ndarray:
         """(n, K) or (n,) probabilities of a batch of columns that begins at row ``start``."""
         names, path = self.columns.probabilities, str(self.path)
-        with errors_name(path):
+        with read_errors(path), errors_name(path):
             return decode_probabilities(batch, names, path, start, self.logits, self.order)
 
     def reorder(self, order: tuple[int, ...]) -> PredictionFile:
         """The file with its classes in another order than they are read now."""
         return replace(self, order=order if self.order is None else _pick(self.order, order))
 
-    def rewrite(self, p: np.ndarray) -> bytes:
-        """The contents of the file with these probabilities, (n, K) or (n,), in the order read."""
+    def rewrite(self, blocks: Iterable[np.ndarray], out: BufferedIOBase) -> int:
+        """Write the file with other probabilities, in blocks (n, K) or (n,); the number of rows."""
+        names = self.columns.probabilities
+        numbers = NewNumbers(names, map(self._as_columns, blocks), self.path)
+        self.form.rewrite(numbers, out)
+        return numbers.finish()
+
+    def _as_columns(self, p: np.ndarray) -> dict[str, np.ndarray]:
+        """Probabilities as the file has them, classes in its own order."""
         if p.ndim == 2 and self.order is not None:
             p = p[:, np.argsort(self.order)]
-        values = _to_logits(p) if self.logits else p
-        columns = self.columns.probabilities
-        if len(columns) == 1:
-            return self.form.rewrite({columns[0]: values})
-        return self.form.rewrite(dict(zip(columns, values.T, strict=True)))
+        values, names = _to_logits(p) if self.logits else p, self.columns.probabilities
+        return {names[0]: values} if len(names) == 1 else dict(zip(names, values.T, strict=True))
 
 
 def open_predictions(path: str | Path, role: str, spec: ColumnSpec) -> PredictionFile:
@@ -154,15 +169,27 @@ def decode_probabilities(
 
 
 def softmax_rows(z: np.ndarray, start: int = 0) -> np.ndarray:
-    """Softmax of rows, counted from ``start``; of one column of scores z, that of (0, z)."""
+    """Softmax of rows in double precision; of one column of scores z, that of (0, z).
+
+    Rows are counted from ``start``.
+    """
+    z = z.astype(float, copy=False)
     largest = z.max(axis=1) if z.ndim == 2 and z.size else z
     if not np.isfinite(largest).all():
         row = start + int(np.argmax(~np.isfinite(largest)))
         msg = f"logits must be finite, or -inf beside finite ones; row {row} is not"
         raise InvalidInput(msg)
     if z.ndim == 2:
+        _check_logits(z)
         return softmax(z)
     return np.ascontiguousarray(softmax(np.stack([np.zeros_like(z), z], axis=1))[:, 1])
+
+
+def _check_logits(z: np.ndarray) -> None:
+    """Refuse rows of probabilities: numbers from 0 to 1 that sum to 1 in every row."""
+    if z.size and z.min() >= 0 and z.max() <= 1 and np.allclose(z.sum(axis=1), 1, atol=SUM_ERROR):
+        msg = "these numbers are probabilities, no logits: leave out --logits"
+        raise InvalidInput(msg)
 
 
 def _to_logits(p: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 
 from calshift._core.atomic_write import write_atomically
 from calshift._core.text import percent
+from calshift._core.validate import show
 from calshift.errors import InvalidInput
 from calshift.report.summary import summarize
 from calshift.report.svg import reliability_diagram
@@ -59,9 +60,8 @@ def write_report(
     '<!doctype html>'
     """
     if not isinstance(result, CalibrationErrorResult) or result.n_target is None:
-        msg = (
-            f"result must come from target_calibration_error, without target labels; got {result!r}"
-        )
+        needed = "target_calibration_error, without target labels"
+        msg = f"result must come from {needed}; got {show(result)}"
         raise InvalidInput(msg)
     write_atomically(path, render_html(summarize(result, Gate(max_error, gate, level))))
 
@@ -164,7 +164,7 @@ def _template(name: str) -> Any:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ImportError:
         msg = "a report page needs jinja2: pip install 'calshift[report]'"
-        raise ImportError(msg, name="jinja2") from None
+        raise ModuleNotFoundError(msg, name="jinja2") from None
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_read),
         trim_blocks=True, lstrip_blocks=True,

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from calshift._core.outputs import Outputs
 from calshift.cli.options import column_options, column_spec, debug_option, recalibrated_option
-from calshift.cli.outputs import check_outputs, check_same_extension, echo, write_bytes
-from calshift.cli.samples import read_target
+from calshift.cli.outputs import check_outputs, check_same_extension, echo, stage
+from calshift.cli.samples import open_target
 from calshift.errors import InvalidInput
 from calshift.io.formats.base import check_file
 from calshift.recalibration.base import Recalibrator
@@ -32,9 +33,11 @@ def apply(recalibrator: str, target: str, **options: Any) -> int:
     check_same_extension(options["output"], target)
     loaded = _load(Path(recalibrator))
     names = None if loaded.classes_ is None else tuple(map(str, loaded.classes_))
-    sample, file = read_target(target, column_spec({"label": None, **options}), names)
-    write_bytes(options["output"], file.rewrite(loaded.transform(sample).p))
-    echo(f"{len(sample):,} rows recalibrated by {loaded!r}", options["output"] == "-")
+    reader = open_target(target, column_spec({"label": None, **options}), names)
+    with Outputs() as files:
+        blocks = (loaded.transform(batch).p for batch in reader.batches(0))
+        rows = reader.parts.files[0].rewrite(blocks, stage(files, options["output"]))
+    echo(f"{rows:,} rows recalibrated by {loaded!r}", options["output"] == "-")
     return 0
 
 
@@ -42,7 +45,7 @@ def _load(path: Path) -> Recalibrator:
     check_file(path)
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         msg = f"{path} cannot be read as JSON: is it a file of `calshift recalibrate --save`?"
         raise InvalidInput(msg) from problem
     try:

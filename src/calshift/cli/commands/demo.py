@@ -7,10 +7,18 @@ from typing import Any
 import click
 
 from calshift import data
-from calshift._core.atomic_write import check_writable, write_atomically
+from calshift._core.outputs import Outputs, check_writable
 from calshift.api import calibration_error, target_calibration_error
 from calshift.cli.options import command_line, debug_option
-from calshift.cli.outputs import FORMATS, check_outputs, echo, ignore_warnings, write_outputs
+from calshift.cli.outputs import (
+    FORMATS,
+    check_outputs,
+    echo,
+    ignore_warnings,
+    print_report,
+    stage_report,
+    stage_text,
+)
 from calshift.recalibration.recalibrate import recalibrate
 from calshift.report import summarize
 from calshift.results import CalibrationErrorResult
@@ -45,10 +53,13 @@ def demo(report: str, files: str | None) -> int:
     echo(INTRODUCTION.format(source=len(source), target=len(target)))
     with ignore_warnings():
         result = target_calibration_error(source, None, unlabelled)
-    summary = summarize(result, command=command_line())
-    write_outputs(summary, options)
-    with ignore_warnings():
         found = recalibrate(source, None, unlabelled, check=False)
+    summary = summarize(result, command=command_line())
+    with Outputs() as written:
+        stage_report(written, summary, options)
+        for path, sample in zip(paths, (source, unlabelled), strict=False):
+            stage_text(written, path, data.as_csv(sample))
+    print_report(summary, options)
     echo(f"\n{'RMS error on the target':25}{'without its labels':28}with its labels")
     recalibrated = calibration_error(found.probabilities, target.labels)
     for name, estimate, truth in (
@@ -56,8 +67,6 @@ def demo(report: str, files: str | None) -> int:
         ("recalibrated", found.after, recalibrated),
     ):
         echo(f"{name:25}{_format(estimate):28}{_format(truth)}")
-    for path, sample in zip(paths, (source, unlabelled), strict=False):
-        write_atomically(path, data.as_csv(sample))
     if paths:
         pair = " ".join(paths)
         echo(f"\nNow try: calshift check {pair}")

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from calshift._core.atomic_write import check_drawable, write_figure
+from calshift._core.outputs import Outputs
 from calshift.cli import options as opt
 from calshift.cli import outputs as out
 from calshift.cli.progress import progress_bar
@@ -52,10 +53,11 @@ def monitor(source: str, target: str, **options: Any) -> int:
     report = monitoring_dict(
         found, gate, options["alert"], **opt.provenance(source, target), drawn=opt.drawn(options)
     )
-    out.write_text(options["json"], render_json(report))
-    if options["plot"] is not None:
-        axes = found.plot(level=gate.level, max_error=gate.max_error)
-        write_figure(options["plot"], axes.figure)
+    with Outputs() as files:
+        out.stage_text(files, options["json"], render_json(report))
+        if options["plot"] is not None:
+            axes = found.plot(level=gate.level, max_error=gate.max_error)
+            write_figure(options["plot"], axes.figure, files.open(options["plot"]))
     to_stderr = options["json"] == "-"
     out.print_verdict(report["verdict"], report["status"], to_stderr)
     words = {"breached": BREACHES[gate.side], "untrusted": "not reliable", "fine": ""}

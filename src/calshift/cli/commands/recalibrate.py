@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from calshift._core.outputs import Outputs
 from calshift.cli import options as opt
 from calshift.cli import outputs as out
 from calshift.cli.options import read_weights
@@ -14,7 +15,7 @@ from calshift.cli.progress import progress_bar
 from calshift.cli.samples import read_pair
 from calshift.io.formats.base import check_file
 from calshift.recalibration import DEFAULT_RECALIBRATOR, RECALIBRATORS
-from calshift.recalibration.recalibrate import recalibrate as recalibrate_target
+from calshift.recalibration.recalibrate import recalibrate_samples
 from calshift.report import recalibration_dict, render_json
 
 
@@ -49,16 +50,20 @@ def recalibrate(source: str, target: str, **options: Any) -> int:
     weights = options["weights"]
     if weights is not None:
         weights = read_weights(weights, pair.source.classes, pair.source.n_classes)
+    samples, reader = [pair.source, pair.target], pair.reader
+    del pair  # so that its rows are released
     with out.ignore_warnings(), progress_bar("fits") as progress:
-        found = recalibrate_target(
-            pair.engines[0], None, pair.engines[1], method=options["method"], weights=weights,
-            folds=options["folds"], rng=options["seed"], check=not options["no_check"],
-            progress=progress,
+        found = recalibrate_samples(
+            samples, method=options["method"], weights=weights, folds=options["folds"],
+            rng=options["seed"], check=not options["no_check"], progress=progress,
         )  # fmt: skip
     report = recalibration_dict(found, gate, **opt.provenance(source, target), seed=options["seed"])
-    out.write_bytes(options["output"], pair.file.rewrite(found.probabilities))
-    out.write_text(options["save"], render_json(found.recalibrator.to_dict()))
-    out.write_text(options["json"], render_json(report))
+    reader.parts.check_unchanged(0)
+    with Outputs() as files:
+        blocks = (found.recalibrator.transform(batch).p for batch in reader.batches(0))
+        reader.parts.files[0].rewrite(blocks, out.stage(files, options["output"]))
+        out.stage_text(files, options["save"], render_json(found.recalibrator.to_dict()))
+        out.stage_text(files, options["json"], render_json(report))
     to_stderr = "-" in (options["json"], options["save"], options["output"])
     out.print_verdict(report["verdict"], report["status"], to_stderr)
     out.echo(f"\n{found.table(gate.level)}\n", to_stderr)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from calshift._core.outputs import Outputs
 from calshift.api import label_shift_weights
 from calshift.cli import options as opt
 from calshift.cli import outputs as out
@@ -44,9 +45,9 @@ def weights(source: str, target: str, **options: Any) -> int:
         size = samples.target.summary.size
         notes, trusted = collect_warnings(found, None, (0.0, 0.0), 0, n_target=size)
         if options["json"] is not None:
-            out.write_text(
-                options["json"], render_json(weights_dict(found, options["level"], trusted))
-            )
+            with Outputs() as files:
+                report = render_json(weights_dict(found, options["level"], trusted))
+                out.stage_text(files, options["json"], report)
     to_stderr = options["json"] == "-"
     if not trusted:
         out.print_verdict(f"Not reliable: {notes[0]}", "untrusted", to_stderr)

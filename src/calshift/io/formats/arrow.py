@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from calshift.io.formats.base import (
     BATCH,
@@ -16,8 +17,11 @@ from calshift.io.formats.base import (
     replace_columns,
     resize_batches,
 )
+from calshift.io.formats.new_numbers import NewNumbers
 
 BUFFER = 2**20  # bytes read of a column at a time, instead of whole row groups
+SETTINGS: dict[str, Any] = {"pre_buffer": False, "buffer_size": BUFFER}
+GROUP = 2**26  # bytes of a row group that is written
 
 
 class Parquet(ArrowColumns):
@@ -43,21 +47,24 @@ class Parquet(ArrowColumns):
         while begin < len(self.groups) and self.groups[begin] <= first:
             first, begin = first - self.groups[begin], begin + 1
         groups = list(range(begin, len(self.groups)))
-        settings: dict[str, Any] = {"pre_buffer": False, "buffer_size": BUFFER}
-        with read_errors(self.path), parquet.ParquetFile(self.path, **settings) as file:
+        with read_errors(self.path), parquet.ParquetFile(self.path, **SETTINGS) as file:
             read = file.iter_batches(rows, row_groups=groups, columns=wanted)
             for batch in resize_batches(read, rows, first):
                 yield {name: batch.column(name) for name in wanted}
 
-    def rewrite(self, numbers: dict[str, np.ndarray]) -> bytes:
-        import pyarrow as pa
+    def rewrite(self, numbers: NewNumbers, out: BufferedIOBase) -> None:
         import pyarrow.parquet as parquet
 
-        with read_errors(self.path):
-            table = replace_columns(parquet.read_table(self.path), numbers, self.path)
-        written = pa.BufferOutputStream()
-        parquet.write_table(table, written)
-        return bytes(written.getvalue())
+        with read_errors(self.path), parquet.ParquetFile(self.path, **SETTINGS) as file:
+            batches = _replaced(file.iter_batches(self._group_rows(file.metadata)), numbers)
+            _write_batches(batches, lambda schema: parquet.ParquetWriter(out, schema))
+
+    def _group_rows(self, about: Any) -> int:
+        """Rows of a row group that is written: as many as fit into memory."""
+        groups = range(about.num_row_groups)
+        size = int(sum(about.row_group(k).total_byte_size for k in groups))
+        rows: int = GROUP * sum(self.groups) // max(size, 1)
+        return min(max(rows, 2**10), 2**20)
 
 
 class Ipc(ArrowColumns):
@@ -79,19 +86,38 @@ class Ipc(ArrowColumns):
     def batches(self, numbers: Names, others: Names, rows: int = BATCH, first: int = 0) -> Batches:
         wanted = [*numbers, *others]
         with read_errors(self.path), self._open() as reader:
-            count = getattr(reader, "num_record_batches", None)
-            parts = iter(reader) if count is None else map(reader.get_batch, range(count))
-            for batch in resize_batches((part.select(wanted) for part in parts), rows, first):
+            parts = (part.select(wanted) for part in _parts(reader))
+            for batch in resize_batches(parts, rows, first):
                 yield {name: batch.column(name) for name in wanted}
 
-    def rewrite(self, numbers: dict[str, np.ndarray]) -> bytes:
+    def rewrite(self, numbers: NewNumbers, out: BufferedIOBase) -> None:
         import pyarrow as pa
 
+        options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
         with read_errors(self.path), self._open() as reader:
             stream = not hasattr(reader, "num_record_batches")
-            table = replace_columns(reader.read_all(), numbers, self.path)
-        out = pa.BufferOutputStream()
-        writer = (pa.ipc.new_stream if stream else pa.ipc.new_file)(out, table.schema)
-        with writer:
-            writer.write_table(table)
-        return bytes(out.getvalue())
+            new = pa.ipc.new_stream if stream else pa.ipc.new_file
+            batches = _replaced(_parts(reader), numbers)
+            _write_batches(batches, lambda schema: new(out, schema, options=options))
+
+
+def _parts(reader: Any) -> Iterator[Any]:
+    """The record batches of an open arrow file or stream."""
+    count = getattr(reader, "num_record_batches", None)
+    return iter(reader) if count is None else map(reader.get_batch, range(count))
+
+
+def _replaced(batches: Iterable[Any], numbers: NewNumbers) -> Iterator[Any]:
+    """The batches that have rows, with the next numbers."""
+    for batch in batches:
+        if batch.num_rows:
+            yield replace_columns(batch, numbers.take(batch.num_rows))
+
+
+def _write_batches(batches: Iterable[Any], open_writer: Callable[[Any], Any]) -> None:
+    """Write record batches one by one; the first has the schema."""
+    with ExitStack() as stack:
+        writer = None
+        for batch in batches:
+            writer = writer or stack.enter_context(open_writer(batch.schema))
+            writer.write_batch(batch)

@@ -5,17 +5,24 @@ A format has a file of its own in this folder, and is registered in `FORMATS` of
 
 from __future__ import annotations
 
+import re
+import stat
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from calshift._core.memory import is_memory_error
 from calshift.errors import InvalidInput
 from calshift.io.columns import check_unique
+from calshift.io.formats.new_numbers import NewNumbers
 
 BATCH = 65_536  # rows
+LARGEST_RATIO = 1000  # of contents to a file, by any compression
 PACKINGS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 Batches = Iterator[dict[str, Any]]  # of columns, as arrow or numpy arrays by name
 Names = Iterable[str]
@@ -38,38 +45,62 @@ class Format(Protocol):
         A batch has at most so many rows, the same ones every time.
         """
 
-    def rewrite(self, numbers: dict[str, np.ndarray]) -> bytes:
-        """The contents of the file with other numbers in some columns, (n,) or lists (n, K)."""
+    def rewrite(self, numbers: NewNumbers, out: BufferedIOBase) -> None:
+        """Write the file with other numbers in some columns, (n,) or lists (n, K)."""
 
 
 def check_file(path: Path) -> None:
     """Check that there is a file, and that it is not empty."""
     try:
-        size = -1 if path.is_dir() else path.stat().st_size
+        found = path.stat()
     except FileNotFoundError:
         msg = f"{path}: no such file; check the path"
         raise InvalidInput(msg) from None
-    except OSError as problem:
-        msg = f"{path} cannot be opened ({problem.strerror}); check the path"
+    except (OSError, ValueError) as problem:  # a name that is too long, or has a null character
+        msg = f"{path} cannot be opened ({getattr(problem, 'strerror', problem)}); check the path"
         raise InvalidInput(msg) from None
-    if size <= 0:
-        empty = "is empty: was its writing interrupted?"
-        msg = f"{path} {'is a folder: name a file in it' if size else empty}"
+    if stat.S_ISDIR(found.st_mode):
+        msg = f"{path} is a folder: name a file in it"
+        raise InvalidInput(msg)
+    check_regular(path, found.st_mode)
+    if found.st_size == 0:
+        msg = f"{path} is empty: was its writing interrupted?"
+        raise InvalidInput(msg)
+
+
+def check_regular(path: Path, mode: int) -> None:
+    """Refuse what is no file by its mode; reading a pipe might wait for ever."""
+    if not stat.S_ISREG(mode):
+        pipe, socket = stat.S_ISFIFO(mode), stat.S_ISSOCK(mode)
+        kind = "pipe" if pipe else "socket" if socket else "device"
+        msg = (
+            f"{path} is a {kind}, which cannot be read more than once: save it to a file with its "
+            "extension, such as .csv"
+        )
         raise InvalidInput(msg)
 
 
 @contextmanager
-def read_errors(path: Path) -> Iterator[None]:
-    """Raise errors of reading as one line with the name of the file."""
+def read_errors(path: str | Path) -> Iterator[None]:
+    """Raise any error of a reader as one line with the name of the file."""
     try:
         yield
     except InvalidInput:
         raise
-    except ImportError:
+    except MemoryError as problem:
+        if not _claims_too_much(Path(path), str(problem)):
+            raise
+        msg = f"{path} cannot be read ({problem}): its contents are damaged"
+        raise InvalidInput(msg) from problem
+    except ModuleNotFoundError:
         msg = f"reading {path} needs pyarrow: pip install 'calshift[files]'"
         raise InvalidInput(msg) from None
-    except (OSError, ValueError, KeyError, EOFError, _bad_archive()) as problem:
-        why = shorten(" ".join(str(problem).split()))
+    except ImportError:  # such as a library that does not fit into memory
+        raise
+    except Exception as problem:
+        if is_memory_error(problem):
+            raise MemoryError from problem
+        why = shorten(" ".join(str(problem).split())) or type(problem).__name__
         msg = (
             f"{path} cannot be read ({why}): is the file truncated, or does its extension not "
             "match its format?"
@@ -77,10 +108,12 @@ def read_errors(path: Path) -> Iterator[None]:
         raise InvalidInput(msg) from problem
 
 
-def _bad_archive() -> type[Exception]:
-    from zipfile import BadZipFile
-
-    return BadZipFile
+def _claims_too_much(path: Path, problem: str) -> bool:
+    """Whether a reader asked for more memory than a file of this size can fill."""
+    if "capacity too large" in problem:  # beyond what arrow can address
+        return True
+    asked = re.search(r"alloc of size (\d+)", problem)
+    return asked is not None and int(asked[1]) > LARGEST_RATIO * path.stat().st_size + 2**30
 
 
 def shorten(text: str) -> str:
@@ -88,11 +121,10 @@ def shorten(text: str) -> str:
     return text if len(text) <= 160 else text[:157] + "..."
 
 
-def check_rows(path: Path, found: int, wanted: int) -> None:
-    """Check that a file that is rewritten still has the rows that were read."""
-    if found != wanted:
-        msg = f"{path} has {found} rows now and had {wanted} before: it changed while it was read"
-        raise InvalidInput(msg)
+def release_memory() -> None:
+    """Return what pyarrow keeps after a file was read to the system."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
 
 
 class ArrowColumns:
@@ -128,6 +160,7 @@ def resize_batches(batches: Iterable[Any], rows: int, first: int = 0) -> Iterato
     waiting: list[Any] = []
     wanted = rows
     for batch in batches:
+        batch.validate(full=True)  # offsets and indices of a damaged file may point anywhere
         first, batch = max(first - batch.num_rows, 0), batch.slice(min(first, batch.num_rows))
         while batch.num_rows:
             waiting.append(batch.slice(0, wanted))
@@ -147,15 +180,17 @@ def _concatenate(batches: list[Any]) -> Any:
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
-def replace_columns(table: Any, numbers: dict[str, np.ndarray], path: Path) -> Any:
-    """The table with other numbers in some columns, of the types that were there."""
+def replace_columns(batch: Any, numbers: dict[str, np.ndarray]) -> Any:
+    """The record batch with other numbers in some columns, of the types that were there."""
+    import pyarrow as pa
+
+    batch.validate(full=True)
+    arrays, schema = list(batch.columns), batch.schema
     for name, values in numbers.items():
-        check_rows(path, table.num_rows, len(values))
-        place = table.schema.get_field_index(name)
-        field = table.schema.field(place)
-        made = make_column(values, field.type)
-        table = table.set_column(place, field.with_type(made.type), made)
-    return table
+        place = schema.get_field_index(name)
+        arrays[place] = make_column(values, schema.field(place).type)
+        schema = schema.set(place, schema.field(place).with_type(arrays[place].type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def make_column(values: np.ndarray, kind: Any) -> Any:

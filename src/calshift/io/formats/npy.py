@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import io
+import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from io import BufferedIOBase
+from math import prod
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from calshift.errors import InvalidInput
-from calshift.io.formats.base import BATCH, Batches, Names, read_errors
+from calshift.io.formats.base import BATCH, Batches, Names, check_file, read_errors
+from calshift.io.formats.new_numbers import NewNumbers
 
 
 class NumpyFile:
@@ -48,26 +52,52 @@ class NumpyFile:
             for block in zip(*blocks, strict=True):
                 yield dict(zip(wanted, block, strict=True))
 
-    def rewrite(self, numbers: dict[str, np.ndarray]) -> bytes:
-        """The contents of the file with other numbers in some of its arrays."""
-        written = io.BytesIO()
-        cast = {name: _cast_like(self.arrays[name], values) for name, values in numbers.items()}
-        if self.path.suffix.lower() == ".npy":
-            np.save(written, next(iter(cast.values())))
-            return written.getvalue()
+    def rewrite(self, numbers: NewNumbers, out: BufferedIOBase) -> None:
+        """Write the file with other numbers in some of its arrays."""
+        with read_errors(self.path), ExitStack() as stack:
+            written = {
+                name: stack.enter_context(tempfile.TemporaryFile()) for name in numbers.names
+            }
+            for start in range(0, self.rows_of(numbers.names[0]), BATCH):
+                rows = min(BATCH, self.rows_of(numbers.names[0]) - start)
+                for name, values in numbers.take(rows).items():
+                    self._append(written[name], name, values, start == 0)
+            for file in written.values():
+                file.seek(0)
+            if self.path.suffix.lower() == ".npy":
+                shutil.copyfileobj(written[numbers.names[0]], out)
+            else:
+                self._write_archive(written, out)
+
+    def _append(self, file: IO[bytes], name: str, values: np.ndarray, first: bool) -> None:
+        """Write rows of an array, after its header if they are the first."""
+        array = self.arrays[name]
+        values = values.astype(_new_type(array.dtype))
+        if first:
+            shape = (len(array), *values.shape[1:])
+            header = np.lib.format.header_data_from_array_1_0(values) | {"shape": shape}
+            np.lib.format.write_array_header_1_0(file, header | {"fortran_order": False})
+        file.write(np.ascontiguousarray(values).data)
+
+    def _write_archive(self, written: dict[str, Any], out: BufferedIOBase) -> None:
+        """Copy the archive member by member, but for the arrays that were written again."""
+        from zipfile import ZIP_DEFLATED, ZipFile
+
         real = {short: long for long, short in self.renamed.items()}
-        with np.load(self.path, allow_pickle=False) as archive:
-            whole = {name: np.asarray(archive[name]) for name in archive.files}
-        for name, values in cast.items():
-            whole[real[name]] = values
-        np.savez_compressed(written, **whole)  # type: ignore[arg-type]
-        return written.getvalue()
+        replaced = {f"{real[name]}.npy": file for name, file in written.items()}
+        with ZipFile(self.path) as archive, ZipFile(out, "w", ZIP_DEFLATED) as target:
+            for name in archive.namelist():
+                with ExitStack() as stack:
+                    source = replaced.get(name) or stack.enter_context(archive.open(name))
+                    member = stack.enter_context(target.open(name, "w", force_zip64=True))
+                    shutil.copyfileobj(source, member)
 
 
-def _cast_like(array: StoredArray, values: np.ndarray) -> np.ndarray:
-    """Values of the type that was there; float16 is too coarse for rows that sum to 1."""
-    kind = array.dtype if array.dtype in (np.float32, np.float64) else np.dtype(float)
-    return values.astype(np.float32 if array.dtype == np.float16 else kind)
+def _new_type(there: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that was there; float16 is too coarse for rows that sum to 1."""
+    if there == np.float16:
+        return np.dtype(np.float32)
+    return there if there in (np.float32, np.float64) else np.dtype(float)
 
 
 def _named_array(path: Path, name: str) -> StoredArray:
@@ -100,6 +130,7 @@ def npy(path: Path, role: str, label: str | None) -> NumpyFile:
         if not second.exists():
             msg = f"{path}: its labels are a second file, named with --label; there is no {second}"
             raise InvalidInput(msg)
+        check_file(second)
         with read_errors(second):
             arrays[label] = stored_array(second)
     elif role == "source":
@@ -133,7 +164,7 @@ class StoredArray:
             whole = self.whole()
             yield from (whole[start : start + rows] for start in starts)
             return
-        size = self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=int))
+        size = self.dtype.itemsize * prod(self.shape[1:])
         with _open(self.path, self.member) as file:
             _read_header(file)
             file.seek(first * size, 1)
@@ -147,7 +178,10 @@ class StoredArray:
         if self.member is None:
             return np.asarray(np.load(self.path, mmap_mode="r", allow_pickle=False))
         with _open(self.path, self.member) as file:
-            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+            _read_header(file)
+            read = _read_exactly(file, self.dtype.itemsize * prod(self.shape))
+        order: Any = "F" if self.column_major else "C"
+        return np.frombuffer(read, self.dtype).reshape(self.shape, order=order)
 
 
 def stored_array(path: Path, member: str | None = None) -> StoredArray:
@@ -157,7 +191,10 @@ def stored_array(path: Path, member: str | None = None) -> StoredArray:
         if dtype.hasobject:
             msg = "it contains Python objects, which are not loaded: allow_pickle is off"
             raise ValueError(msg)
-        wanted = file.tell() + dtype.itemsize * int(np.prod(shape, dtype=int))
+        if not dtype.itemsize or not all(type(count) is int and count >= 0 for count in shape):
+            msg = f"its shape is {shape} and its type {dtype}"
+            raise ValueError(msg)
+        wanted = file.tell() + dtype.itemsize * prod(shape)
         if _size(path, member) < wanted:
             msg = "it ends before its last row"
             raise ValueError(msg)

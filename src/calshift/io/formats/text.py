@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from calshift._core.validate import show
 from calshift.errors import InvalidInput
 from calshift.io.formats.base import (
     BATCH,
@@ -17,14 +20,19 @@ from calshift.io.formats.base import (
     ArrowColumns,
     Batches,
     Names,
-    check_rows,
     read_errors,
     resize_batches,
     shorten,
 )
+from calshift.io.formats.csv_records import split_records
+from calshift.io.formats.new_numbers import NewNumbers
 
+CSV_BLOCK = 2**20  # bytes that are rewritten at once
 JSON_BLOCK = 16_000_000  # bytes
 JSON_HEAD = 1_000_000  # bytes whose lines determine the columns
+DEEPEST = 100  # lists and objects within each other in a line; pyarrow's parser is recursive
+NOT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
+STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # +1 and -1
 
 
 class Csv(ArrowColumns):
@@ -72,40 +80,27 @@ class Csv(ArrowColumns):
         if found is None:
             return f"{self.path} cannot be read ({shorten(' '.join(problem.split()))})"
         name = self.names[int(found[1])] if int(found[1]) < len(self.names) else read[0]
-        return f"{self.path}: column {name!r} must contain numbers; one value is {found[2]!r}"
+        return f"{self.path}: column {name!r} must contain numbers; one value is {show(found[2])}"
 
-    def rewrite(self, numbers: dict[str, np.ndarray]) -> bytes:
-        """The file with these numbers field by field; all other bytes stay the same."""
-        with read_errors(self.path):
-            text = _decompress(self.path).decode("latin-1")  # any bytes, and back again
-        texts = {self.names.index(name): list(map(repr, v.tolist())) for name, v in numbers.items()}
-        wanted, rows, out = len(next(iter(numbers.values()))), -1, []  # the header comes first
-        for line in _lines(text, self.separator):
-            blank = len(line) == 1 and not line[0][0]
-            for k, (field, end) in enumerate(line):
-                replaced = k in texts and not blank and 0 <= rows < wanted
-                out += [texts[k][rows] if replaced else field, end]
-            rows += not blank
-        check_rows(self.path, rows, wanted)
-        return _compress("".join(out).encode("latin-1"), self.path)
+    def rewrite(self, numbers: NewNumbers, out: BufferedIOBase) -> None:
+        """Write the file with these numbers field by field; all other bytes stay the same."""
+        with read_errors(self.path), _packed(out, self.path) as packed:
+            # any bytes, and back again
+            texts = (block.decode("latin-1") for block in _read(self.path, CSV_BLOCK))
+            header = True
+            for records in split_records(texts, self.separator):
+                filled = [fields for fields, _ in records if fields != [""]]
+                self._replace(filled[1:] if header else filled, numbers)
+                header = header and not filled
+                lines = (self.separator.join(fields) + end for fields, end in records)
+                packed.write("".join(lines).encode("latin-1"))
 
-
-def _lines(text: str, separator: str) -> Iterator[list[tuple[str, str]]]:
-    """Lines of (field, its end), quotes kept; a quoted field may contain line ends."""
-    plain = rf"[^{separator}\r\n]*"
-    field = re.compile(rf'("(?:[^"]|"")*"{plain}|{plain})({separator}|\r\n|\r|\n|$)')
-    line: list[tuple[str, str]] = []
-    at = 0
-    while at < len(text):
-        found = field.match(text, at)
-        assert found is not None  # an empty field at least
-        line.append((found[1], found[2]))
-        at = found.end()
-        if found[2] != separator:
-            yield line
-            line = []
-    if line:
-        yield line
+    def _replace(self, rows: list[list[str]], numbers: NewNumbers) -> None:
+        """Put the next numbers into the fields of rows."""
+        for name, values in numbers.take(len(rows)).items():
+            place = self.names.index(name)
+            for fields, value in zip(rows, values.tolist(), strict=True):
+                fields[place] = repr(value)
 
 
 class JsonLines(ArrowColumns):
@@ -120,18 +115,26 @@ class JsonLines(ArrowColumns):
         self._describe(first.schema)
 
     def _tables(self, size: int) -> Iterator[Any]:
-        import pyarrow as pa
+        return (self._parse(block) for block in self._blocks(size) if block.strip())
+
+    def _blocks(self, size: int) -> Iterator[bytes]:
+        """Blocks of whole lines."""
+        left: list[bytes] = []
+        for block in _read(self.path, size):
+            whole, end, rest = block.rpartition(b"\n")
+            if end:
+                yield b"".join([*left, whole, end])
+                left = []
+            left.append(rest)
+        yield b"".join(left)
+
+    def _parse(self, lines: bytes) -> Any:
         from pyarrow import json
 
-        left = b""
-        with pa.input_stream(str(self.path)) as file:
-            while block := file.read(size):
-                whole, end, rest = (left + bytes(block)).rpartition(b"\n")
-                left = rest
-                if end and whole.strip():
-                    yield json.read_json(io.BytesIO(whole))
-        if left.strip():
-            yield json.read_json(io.BytesIO(left))
+        if nesting_depth(lines) > DEEPEST:
+            msg = f"{self.path} has lists or objects nested deeper than {DEEPEST}"
+            raise InvalidInput(msg)
+        return json.read_json(io.BytesIO(lines))
 
     def batches(self, numbers: Names, others: Names, rows: int = BATCH, first: int = 0) -> Batches:
         wanted = [*numbers, *others]
@@ -146,37 +149,53 @@ class JsonLines(ArrowColumns):
                     yield {name: batch.column(name) for name in wanted}
                 first = max(first - table.num_rows, 0)
 
-    def rewrite(self, numbers: dict[str, np.ndarray]) -> bytes:
-        """The file with these numbers line by line; other values stay the same."""
+    def rewrite(self, numbers: NewNumbers, out: BufferedIOBase) -> None:
+        """Write the file with these numbers line by line; other values stay the same."""
         import json
 
-        with read_errors(self.path):
-            text = _decompress(self.path).decode("utf-8-sig")
-            lines = [json.loads(line) for line in text.split("\n") if line.strip()]
-        check_rows(self.path, len(lines), len(next(iter(numbers.values()))))
-        for name, values in numbers.items():
-            for line, value in zip(lines, values.tolist(), strict=True):
-                line[name] = value
-        whole = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        return _compress(whole.encode(), self.path)
+        with read_errors(self.path), _packed(out, self.path) as packed:
+            for block in self._blocks(JSON_BLOCK):
+                texts = block.decode("utf-8-sig").split("\n")
+                lines = [json.loads(text) for text in texts if text.strip()]
+                for name, values in numbers.take(len(lines)).items():
+                    for line, value in zip(lines, values.tolist(), strict=True):
+                        line[name] = value
+                whole = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+                packed.write(whole.encode())
 
 
-def _decompress(path: Path) -> bytes:
-    """The contents of a file, decompressed."""
+def nesting_depth(text: bytes) -> int:
+    """The most lists and objects within each other; brackets in strings do not count.
+
+    Line ends do not close them: a parser may go on in the next line.
+    """
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    text = text.translate(None, NOT_STRUCTURE).replace(b'""', b"")  # most strings are empty now
+    if b'"' in text:
+        text = b"".join(text.split(b'"')[::2])
+    level = np.cumsum(np.frombuffer(text.translate(STEPS), np.int8), dtype=np.int64)
+    lowest = np.minimum(np.minimum.accumulate(level), 0)  # what was closed and never open
+    return int((level - lowest).max(initial=0))
+
+
+def _read(path: Path, size: int) -> Iterator[bytes]:
+    """The contents of a file in blocks, decompressed."""
     import pyarrow as pa
 
     with pa.input_stream(str(path)) as file:
-        return bytes(file.read())
+        while block := file.read(size):
+            yield bytes(block)
 
 
-def _compress(content: bytes, path: Path) -> bytes:
-    """The content, compressed as the extension of the path requires."""
+@contextmanager
+def _packed(out: BufferedIOBase, path: Path) -> Iterator[Any]:
+    """The file to write, which compresses as the extension of the path requires."""
     import pyarrow as pa
 
     kind = PACKINGS.get(path.suffix.lower())
     if kind is None:
-        return content
-    out = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(out, kind) as stream:
-        stream.write(content)
-    return bytes(out.getvalue())
+        yield out
+        return
+    with pa.CompressedOutputStream(pa.PythonFile(out, mode="w"), kind) as packed:
+        yield packed
