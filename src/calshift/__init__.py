@@ -5,6 +5,11 @@ assumption of label shift, and recalibrate the probabilities. Start with `target
 `label_shift_weights`, `check_label_shift` and `recalibrate`.
 """
 
+# ruff: noqa: E402 - the first import guards the command line against those that follow
+from calshift.cli.process_exit import guard_command
+
+guard_command()
+
 from calshift import data, simulate
 from calshift._core.convert import softmax
 from calshift._core.predictions import Predictions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 import os
@@ -237,10 +238,18 @@ def test_130_when_stopped(good, monkeypatch, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_2_where_memory_is_too_small(good, monkeypatch, capsys):
-    broken(monkeypatch, MemoryError())
-    assert status(["check", *good]) == 2
-    assert "memory" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "problem",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)),
+        ImportError("x.so: failed to map segment from shared object", name="pyarrow.lib"),
+    ],
+)
+def test_4_where_memory_is_too_small(problem, good, monkeypatch, capsys):
+    broken(monkeypatch, problem)
+    assert status(["check", *good]) == 4
+    assert "not enough memory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", [0, 3])
@@ -531,3 +540,15 @@ def test_demo_says_before_the_work_that_a_place_cannot_be(tmp_path):
     assert "none" in done.stderr
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_end_of_file_inside_the_library_is_an_internal_error(monkeypatch, capsys):
+    """click takes EOFError for a closed terminal and reports an interrupt."""
+
+    def fail(*arguments, **options):
+        msg = "Ran out of input"
+        raise EOFError(msg)
+
+    monkeypatch.setattr(sys.modules["calshift.cli.commands.weights"], "open_samples", fail)
+    assert status(["weights", "a.csv", "b.csv"]) == 4
+    assert "Ran out of input" in capsys.readouterr().err

@@ -8,7 +8,16 @@ import re
 import sys
 import traceback
 
+from calshift._core.memory import is_memory_error
 from calshift._core.text import printable
+from calshift.cli.process_exit import (
+    FAULT,
+    NO_MEMORY,
+    end_process,
+    guard_process,
+    interrupt_status,
+    stop_on_termination,
+)
 from calshift.errors import InvalidInput
 
 EXTRAS = ("click", "jinja2", "matplotlib", "pyarrow")
@@ -22,6 +31,7 @@ FOR_FILES = {
     "use numpy.exp": "pass --logits",
     "1 / (1 + exp(-z)) makes them probabilities": "pass --logits",
     "pass logits=True": "pass --logits",
+    "leave out logits=True": "leave out --logits",
     'ask for interval="bootstrap", which serves everything, or "influence" for': (
         "use --interval bootstrap, which is always available, or influence for"
     ),
@@ -32,36 +42,37 @@ FOR_FILES = {
     ),
     "pass arrays, not batches or a Spark table": "use --engine arrays",
 }
-USAGE, FAULT, STOPPED = 2, 4, 130
+USAGE = 2
 
 
 def main() -> None:
     """Entry point of `calshift` and `python -m calshift`."""
+    guard_process()
+    stop_on_termination()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif hasattr(getattr(sys, name), "reconfigure"):  # for class names that are not ASCII
             getattr(sys, name).reconfigure(errors="backslashreplace")
-    sys.exit(status(sys.argv[1:]))
+    end_process(status(sys.argv[1:]))
 
 
 def status(arguments: list[str]) -> int:
     """Run a command and return its exit status; an error is printed in one line."""
     try:
         return _run(arguments)
-    except ImportError as problem:
+    except ModuleNotFoundError as problem:
         name = (problem.name or "").split(".")[0]
         if name not in EXTRAS:
             return _report_fault(arguments, problem)
         return _print_error(arguments, f"this needs {name}: pip install 'calshift[cli]'")
     except InvalidInput as problem:
         return _print_error(arguments, _use_option_names(str(problem)))
-    except MemoryError:
-        what = "not enough memory for these files: use --engine batches, or fewer rows"
-        return _print_error(arguments, what)
     except KeyboardInterrupt as stop:
-        return _print_error(arguments, str(stop) or "stopped", STOPPED)
+        return _print_error(arguments, str(stop) or "stopped", interrupt_status())
     except OSError as problem:
+        if problem.errno in (None, errno.ENOMEM):  # such as a library that cannot be loaded
+            return _report_fault(arguments, problem)
         _discard_output()
         if problem.errno == errno.EPIPE:
             return USAGE
@@ -79,6 +90,8 @@ def _run(arguments: list[str]) -> int:
     try:
         found = run.main(arguments, prog_name="calshift", standalone_mode=False)
     except click.Abort as stop:
+        if isinstance(stop.__cause__, EOFError):  # which click takes for the end of a terminal
+            raise stop.__cause__ from None
         why = stop.__cause__.args if isinstance(stop.__cause__, KeyboardInterrupt) else ()
         raise KeyboardInterrupt(*why) from None
     except SystemExit:  # raised by click for a closed pipe, with status 1, which means a breach
@@ -107,6 +120,8 @@ def _use_option_names(message: str) -> str:
 
 
 def _report_fault(arguments: list[str], problem: Exception) -> int:
+    if is_memory_error(problem):
+        return _print_error(arguments, NO_MEMORY, FAULT)
     what = f"{type(problem).__name__}: {problem}"
     message = f"internal error ({what}); please report it with the output of --debug"
     return _print_error(arguments, message, FAULT)
