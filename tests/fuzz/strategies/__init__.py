@@ -1,0 +1,1 @@
+"""What is passed to calshift, drawn by numpy generators."""
