@@ -80,6 +80,10 @@ HEADERS = {
     "no dictionary": npy_bytes("", header="3"),
     "type": npy_bytes("(3, 3)", kind="<zz", content=bytes(720)),
     "empty type": npy_bytes("(3, 3)", kind="<V0", content=bytes(720)),
+    "operators": npy_bytes("", header="-" * 9000 + "1"),
+    "escape": npy_bytes("", header="{'descr': '\\z<f8', 'fortran_order': False, 'shape': (3, 3)}"),
+    "version": b"\x93NUMPY\x96\x93" + bytes(100),
+    "long header": b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**31 - 1) + b"{" * 100,
     "not latin": b"\x93NUMPY\x03\x00\xff\xff\xff\xff" + bytes(100),
 }
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from io import BufferedIOBase
+from io import BufferedIOBase, BytesIO
 from math import prod
 from pathlib import Path
 from typing import IO, Any
@@ -17,6 +18,9 @@ import numpy as np
 from calshift.errors import InvalidInput
 from calshift.io.formats.base import BATCH, Batches, Names, check_file, read_errors
 from calshift.io.formats.new_numbers import NewNumbers
+
+LENGTHS = {(1, 0): 2, (2, 0): 4, (3, 0): 4}  # bytes of the header's length, by version
+MOST_HEADER = 10_000  # bytes, as of numpy
 
 
 class NumpyFile:
@@ -232,11 +236,29 @@ def _size(path: Path, member: str | None) -> int:
 
 
 def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether columns are contiguous, type."""
+    """Shape, whether columns are contiguous, type; ValueError of any header that is damaged.
+
+    The length is checked first, since numpy would allocate whatever a damaged one says.
+    """
     version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(file)
-    return np.lib.format.read_array_header_2_0(file)
+    if version not in LENGTHS:
+        msg = f"version {version} of its format is not known"
+        raise ValueError(msg)
+    start = _read_exactly(file, LENGTHS[version])
+    length = int.from_bytes(start, "little")
+    if length > MOST_HEADER:
+        msg = f"its header has {length:,} bytes"
+        raise ValueError(msg)
+    text = BytesIO(start + _read_exactly(file, length))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of numpy and of Python's parser
+        try:
+            if version == (1, 0):
+                return np.lib.format.read_array_header_1_0(text)
+            return np.lib.format.read_array_header_2_0(text)
+        except MemoryError as problem:  # of the parser, whatever memory there is
+            msg = "its header is no Python literal"
+            raise ValueError(msg) from problem
 
 
 def _read_exactly(file: IO[bytes], size: int) -> bytes:
