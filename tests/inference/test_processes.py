@@ -7,8 +7,11 @@ import signal
 import time
 from contextlib import closing
 
+import numpy as np
 import pytest
 
+import calshift
+from calshift.inference.options import Resampling
 from calshift.inference.processes import map_in_processes
 
 
@@ -40,6 +43,14 @@ def test_items_that_nobody_waits_for_are_skipped():
         assert next(found) == 0
         start = time.monotonic()
     assert time.monotonic() - start < 15
+
+
+@pytest.mark.parametrize("asked", [10**6, 10**9, np.int64(500)])
+def test_there_are_no_more_processes_than_processors(asked):
+    most = max(2, os.cpu_count() or 1)
+    assert Resampling(100, 0, asked, None).jobs == most
+    assert calshift.scan([np.full(5, 0.5)], jobs=asked).jobs == most
+    assert Resampling(100, 0, 1, None).jobs == 1
 
 
 def test_the_loss_of_a_process_is_want_of_memory():

@@ -73,6 +73,11 @@ def validate_integer(value: Any, name: str, least: int, most: int = MOST) -> int
     return int(value)
 
 
+def validate_jobs(value: Any, name: str) -> int:
+    """Processes or threads: as many as asked for, but no more than there are processors, or 2."""
+    return min(validate_integer(value, name, 1), max(2, os.cpu_count() or 1))
+
+
 def validate_path(path: Any, name: str = "path") -> Path:
     """The path of a file or folder, such as the system accepts."""
     if not isinstance(path, str | os.PathLike) or str(path) == "":

@@ -103,7 +103,9 @@ def weights_option(default: str | None, about: str = "") -> Decorator:
 
 seed_option = value_option("--seed", 0, "Seed of random numbers.")
 level_option = value_option("--level", 0.95, "Confidence level of the intervals.")
-jobs_option = value_option("--jobs", 1, "Bootstrap processes, or threads for batches.")
+jobs_option = value_option(
+    "--jobs", 1, "Bootstrap processes, or threads for batches; at most one for each processor."
+)
 no_check_option = click.option(
     "--no-check", is_flag=True, help="Do not test label shift (that only class priors changed)."
 )

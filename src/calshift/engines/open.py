@@ -14,7 +14,7 @@ import numpy as np
 
 from calshift._core.labels import check_same_names, validate_classes
 from calshift._core.predictions import Predictions, as_predictions
-from calshift._core.validate import validate_flag, validate_integer
+from calshift._core.validate import validate_flag, validate_integer, validate_jobs
 from calshift.engines import Arrays, Batches
 from calshift.engines.base import Engine, Progress, rows_in_memory
 from calshift.engines.run import CheckpointFile, Run, validate_progress
@@ -57,7 +57,7 @@ def scan(
     classes : names of the classes in order, where the data does not name them
     labelled : whether labels are read; None reads them where there are any
     batch_rows : rows of a batch, at most; by default about four million probabilities
-    jobs : threads that work on batches
+    jobs : threads that work on batches; no more than there are processors
     progress : callback ``progress(done, total)`` with rows; the total is 0 in the first pass
 
     Returns
@@ -81,7 +81,7 @@ def scan(
     """
     validate_progress(progress)
     rows = None if batch_rows is None else validate_integer(batch_rows, "batch_rows", 1)
-    jobs = validate_integer(jobs, "jobs", 1)
+    jobs = validate_jobs(jobs, "jobs")
     names, logits = validate_classes(classes), validate_flag(logits, "logits")
     labelled = None if labelled is None else validate_flag(labelled, "labelled")
     if is_files(data):

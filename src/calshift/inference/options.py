@@ -12,6 +12,7 @@ from calshift._core.validate import (
     validate_choice,
     validate_flag,
     validate_integer,
+    validate_jobs,
     validate_number,
     validate_rng,
 )
@@ -106,7 +107,7 @@ class Resampling:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "draws", validate_integer(self.draws, "n_boot", *DRAWS))
-        object.__setattr__(self, "jobs", validate_integer(self.jobs, "n_jobs", 1))
+        object.__setattr__(self, "jobs", validate_jobs(self.jobs, "n_jobs"))
         if self.rng is not None:
             validate_rng(self.rng)
         if self.progress is not None and not callable(self.progress):

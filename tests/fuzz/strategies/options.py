@@ -29,7 +29,7 @@ HOSTILE: tuple[Callable[[], Any], ...] = (  # functions, since some of the value
     lambda: np.timedelta64("NaT", "D"), lambda: np.datetime64("2020-01-01"), lambda: Decimal("0.9"),
     lambda: Decimal("NaN"), lambda: Fraction(9, 10), lambda: 1j, lambda: datetime.timedelta(1),
     lambda: np.str_("mass"), lambda: np.ma.masked, lambda: np.array([0.5, np.nan]),
-    lambda: np.random.default_rng(0), lambda: _pandas_na(), lambda: range(3),
+    lambda: np.random.default_rng(0), lambda: _pandas_na(), lambda: range(3), lambda: 500,
 )  # fmt: skip
 
 
