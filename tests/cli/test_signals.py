@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: the checkpoint is saved, one line is printed, nothing partial is left."""
+"""Signals that end a command: the checkpoint is saved, one line printed, nothing partial left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from calshift.cli.main import status
 from calshift.simulate import GaussianSimulation
 
-STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 SIGNALS = pytest.mark.parametrize("number", STATUS, ids=lambda number: number.name)
 
 
@@ -105,6 +105,22 @@ def test_a_stop_ends_the_processes_of_a_bootstrap(number, send, both):
     assert err.strip() == "calshift: stopped"
     time.sleep(0.5)
     assert members(running.pid) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/proc"), reason="no /proc")
+def test_processes_of_a_bootstrap_end_when_the_command_is_killed(both):
+    asked = ["--interval", "bootstrap", "--jobs", "2", "--draws", "100000", "--no-check"]
+    running = start("check", both, both, *asked)
+    deadline = time.monotonic() + 30
+    while len(members(running.pid)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(members(running.pid)) == 3
+    time.sleep(1)
+    running.kill()
+    while members(running.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert members(running.pid) == []
+    running.communicate(timeout=30)
 
 
 def members(group: int) -> list[int]:

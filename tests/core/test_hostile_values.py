@@ -34,7 +34,9 @@ def refuse(*words: str):
     ("call", "name"),
     [
         (lambda m: Predictions(np.ma.array(p, mask=np.outer(m, [1, 0, 0]).astype(bool)), y), "p"),
+        (lambda m: Predictions(list(np.ma.array(p, mask=np.stack([m] * 3, 1))), y), "p"),
         (lambda m: Predictions(p, np.ma.array(y, mask=m)), "y"),
+        (lambda m: Predictions(p, list(np.ma.array(y, mask=m))), "y"),
         (lambda m: Predictions(p, y, sample_weight=np.ma.array(np.ones(300), mask=m)), "sample_w"),
         (lambda m: calshift.target_calibration_error(p, np.ma.array(y, mask=m), q), "y_source"),
         (lambda m: calshift.softmax(np.ma.array(p, mask=np.stack([m] * 3, 1))), "logits"),
@@ -94,6 +96,8 @@ def test_names_that_are_no_numbers_leave_labels_as_places():
     [
         (["1", "01"], [1, 1]),
         ([1, "1"], [1, 1]),
+        ([1, 1.0], [1, 1]),
+        ([1, True], [1, 1]),
         ([np.nan, 1.0], [1.0, 1.0]),
         ([None, 1], [1, 1]),
         ([[1], [2]], [1, 2]),
@@ -271,3 +275,53 @@ def test_a_long_message_is_shortened_in_its_middle():
     with refuse("no such file") as caught:
         calshift.scan("x/" * 1000 + "a.csv")
     assert len(str(caught.value)) < 1100
+
+
+def test_other_arguments_of_odd_types_are_refused_by_name(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("p_a,p_b,label\n" + "0.5,0.5,a\n0.25,0.75,b\n" * 20)
+    for columns in (3, [3], {"p_a": 1}, object()):
+        with refuse("columns must be names"):
+            calshift.scan(path, columns=columns)
+    for checkpoint in ("", "a\0b", "a\ud800"):
+        with refuse("checkpoint"):
+            calshift.calibration_error(calshift.scan(path), checkpoint=checkpoint)
+    result = calshift.target_calibration_error(p, y, q, check=False)
+    calshift.write_report(result, tmp_path / "a.html", level=np.longdouble("0.9"))
+    assert (tmp_path / "a.html").exists()
+
+
+def test_a_nested_tensor_is_refused():
+    torch = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nested = torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)])
+    with refuse("cannot be converted"):
+        calshift.accumulate(nested, y, edges=calshift.bin_edges(q))
+
+
+def test_as_many_bins_as_fit_into_two_bytes_and_more(tmp_path):
+    path = tmp_path / "s.npz"
+    np.savez(path, p=p, label=y)
+    for bins in (2**16 - 1, 2**16, 2**16 + 1, 100_000):
+        from_rows = calshift.calibration_error(p, y, bins=bins, binning="width", interval=None)
+        from_file = calshift.calibration_error(path, bins=bins, binning="width", interval=None)
+        assert from_file.estimate == pytest.approx(from_rows.estimate, rel=1e-9)
+    assert calshift.bin_edges(path, bins=10**6) == calshift.bin_edges(p, bins=10**6)
+    with refuse("fewer than 1,000,000 edges"):
+        calshift.calibration_error(p, y, bins=np.linspace(0, 1, 10**6 + 2))
+
+
+@pytest.mark.parametrize("kind", ["double[pyarrow]", "float[pyarrow]", "Float64", "float32"])
+def test_frames_of_numbers_in_any_storage_are_read(kind):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(p, columns=list("abc")).astype(kind)
+    np.testing.assert_allclose(Predictions(frame).p, p, rtol=1e-6)
+    frame.iloc[7, 1] = None
+    with refuse("p must", "row 7"):
+        Predictions(frame)
+
+
+def test_a_class_for_each_number_has_a_limit():
+    with refuse("n_classes must be", "at most 10,000,000"):
+        calshift.weights_from_labels([0, 1], [0, 1], n_classes=10**9)

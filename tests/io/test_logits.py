@@ -62,3 +62,10 @@ def test_batches_of_logits_in_single_precision_are_read_in_double():
         for one in (z, z.astype(float))
     ]
     assert found[0].estimate == found[1].estimate
+
+
+def test_rounded_probabilities_and_percentages_are_no_logits():
+    p = np.random.default_rng(0).dirichlet(np.ones(5), 50)
+    for values in (p.astype(np.float16), np.round(p, 2), np.round(p * 256) / 256, 100 * p):
+        with pytest.raises(InvalidInput, match="no logits"):
+            calshift.scan([values], logits=True).summary  # noqa: B018

@@ -12,6 +12,7 @@ from calshift.io.times import parse_times
 from tests.prediction_files import P_SOURCE, P_TARGET, Y_SOURCE, named, table, write
 
 NO_SECONDS = {"year": 2015, "month": 201501, "day": 20150131, "zero": 0, "index": 7}
+DATES = {"hour": 2015013123, "minute": 201501312359, "second": 20150131235959}
 
 
 @pytest.mark.parametrize("number", NO_SECONDS.values(), ids=list(NO_SECONDS))
@@ -19,6 +20,17 @@ NO_SECONDS = {"year": 2015, "month": 201501, "day": 20150131, "zero": 0, "index"
 def test_small_numbers_are_no_seconds(number, kind):
     with pytest.raises(InvalidInput, match="write dates as 2015-01-31"):
         parse_times(np.array([1.5e9, number]).astype(kind), "time")
+
+
+@pytest.mark.parametrize("number", DATES.values(), ids=list(DATES))
+def test_dates_written_as_numbers_are_no_seconds(number):
+    with pytest.raises(InvalidInput, match="write dates as 2015-01-31"):
+        parse_times(np.array([number, number]), "time")
+
+
+def test_seconds_whose_digits_might_be_a_date_are_read_beside_others():
+    found = parse_times(np.array([2015013123, 2015013199]), "time")
+    assert found.astype("datetime64[Y]").astype(str).tolist() == ["2033", "2033"]
 
 
 def test_seconds_are_read():

@@ -239,6 +239,41 @@ def test_the_scale_of_given_weights_does_not_matter(name, scale, target):
     np.testing.assert_allclose(scaled, plain, rtol=1e-9, atol=1e-300)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-120, 1e120, 1e308])
+@pytest.mark.parametrize("name", ["prior", "shift", "label-free"])
+def test_what_was_fitted_with_weights_of_any_scale_is_restored(name, scale):
+    fitted = make_recalibrator(name).fit(P, Y, Q, weights=[scale] * 3)
+    restored = calshift.Recalibrator.from_dict(json.loads(json.dumps(fitted.to_dict())))
+    np.testing.assert_array_equal(restored.transform(Q), fitted.transform(Q))
+
+
+@pytest.mark.parametrize("weight", [1e17, 1e30, 1e99])
+def test_one_row_that_outweighs_all_others(weight):
+    rng = np.random.default_rng(39)
+    p = rng.dirichlet(np.full(5, 0.5), 300)
+    y = (p.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1).clip(max=4)
+    q = rng.dirichlet(np.full(5, 0.5), 300)
+    source = calshift.Predictions(p, y, sample_weight=np.r_[weight, np.ones(299)])
+    for name in RECALIBRATORS:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", calshift.UnreliableWeights)
+            made = make_recalibrator(name).fit(source, None, q, weights=np.linspace(0.8, 1.2, 5))
+        assert np.isfinite(made.transform(q)).all()
+
+
+def test_chains_within_chains_have_the_same_limit_as_saved_ones():
+    chain = calshift.TemperatureScaling()
+    for _ in range(10):
+        chain = calshift.Chain([chain])
+    saved = chain.fit(P, Y).to_dict()
+    assert np.isfinite(calshift.Recalibrator.from_dict(saved).transform(Q)).all()
+    for _ in range(1500):
+        chain = calshift.Chain([chain])
+        if _ in (0, 1499):
+            with pytest.raises(calshift.InvalidInput, match="at most 10 deep"):
+                chain.fit(P, Y)
+
+
 def test_vector_scaling_of_many_classes_has_one_slope():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(201, 0.1), 60)

@@ -78,9 +78,12 @@ def _plain_array(value: np.ndarray, name: str) -> np.ndarray:
     """The array itself, without a subclass such as a matrix or a mask."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         row = int(np.argwhere(np.ma.getmaskarray(value))[0][0]) if value.ndim else 0
-        msg = f"{name} must have no masked values; row {row} has one: fill them or drop the rows"
-        raise InvalidInput(msg)
+        raise InvalidInput(_masked_message(name, row))
     return np.asarray(value)
+
+
+def _masked_message(name: str, row: int) -> str:
+    return f"{name} must have no masked values; row {row} has one: fill them or drop the rows"
 
 
 def _from_tensor(tensor: Any) -> np.ndarray:
@@ -92,6 +95,9 @@ def _from_tensor(tensor: Any) -> np.ndarray:
 
 
 def _from_sequence(value: Any, name: str) -> np.ndarray:
+    for row, item in enumerate(value if isinstance(value, list | tuple) else ()):
+        if isinstance(item, np.ma.MaskedArray) and np.ma.is_masked(item):
+            raise InvalidInput(_masked_message(name, row))
     try:
         return np.asarray(value)
     except ValueError:
@@ -112,7 +118,10 @@ def _from_frame(value: Any, name: str) -> tuple[np.ndarray, tuple[Any, ...] | No
     if isinstance(native, nw.Series):
         return native.to_numpy(), None
     if isinstance(native, nw.DataFrame):
-        return native.to_numpy(), tuple(native.columns)
+        found = native.to_numpy()
+        if found.dtype == object and all(kind.is_numeric() for kind in native.schema.values()):
+            found = np.stack([column.to_numpy() for column in native.iter_columns()], axis=1)
+        return found, tuple(native.columns)
     array = np.asarray(value)
     if array.ndim == 0:
         sparse = ": use its toarray()" if hasattr(value, "toarray") else ""

@@ -35,7 +35,8 @@ def validate_classes(classes: Any, K: int | None = None) -> tuple[Any, ...] | No
     if names is None:
         raise InvalidInput(msg + show(classes))
     wrong = K is not None and len(names) != K
-    if wrong or len({str(name) for name in names}) < len(names) or any(map(_is_missing, names)):
+    different = min(len(set(names)), len({str(name) for name in names}))  # 1 equals 1.0 and True
+    if wrong or different < len(names) or any(map(_is_missing, names)):
         raise InvalidInput(msg + format_value(names))
     return names
 

@@ -80,8 +80,11 @@ def validate_jobs(value: Any, name: str) -> int:
 
 def validate_path(path: Any, name: str = "path") -> Path:
     """The path of a file or folder, such as the system accepts."""
-    if not isinstance(path, str | os.PathLike) or str(path) == "":
+    if not isinstance(path, str | os.PathLike):
         msg = f"{name} must be the path of a file or folder; got {show(path)}"
+        raise InvalidInput(msg)
+    if str(path) == "":
+        msg = f"{name}: the path is empty; name a file, or a folder (. is this one)"
         raise InvalidInput(msg)
     try:
         wrong = b"\0" in os.fsencode(path)

@@ -79,6 +79,10 @@ def label_shift_weights(
     return found
 
 
+def _validate_classes(n_classes: Any) -> int:
+    return validate_integer(n_classes, "n_classes", 2, MOST_CLASSES)
+
+
 def weights_from_labels(y_source: Any, y_target: Any, n_classes: int | None = None) -> ClassWeights:
     """The weights ``w_y = p_t(y) / p_s(y)`` where target labels exist: the oracle w*.
 
@@ -91,7 +95,7 @@ def weights_from_labels(y_source: Any, y_target: Any, n_classes: int | None = No
     >>> calshift.weights_from_labels([0, 0, 0, 1], [0, 1, 1, 1]).values
     array([0.33333333, 3.        ])
     """
-    most = MOST_CLASSES if n_classes is None else validate_integer(n_classes, "n_classes", 2)
+    most = MOST_CLASSES if n_classes is None else _validate_classes(n_classes)
     labels = [encode_labels(y_source, "y_source", most), encode_labels(y_target, "y_target", most)]
     K = max(2, *(int(y.max()) + 1 for y in labels)) if n_classes is None else most
     return weights_from_counts(*(np.bincount(y, minlength=K).astype(float) for y in labels))

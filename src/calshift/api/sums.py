@@ -84,7 +84,7 @@ def _is_empty(p: Any) -> bool:
         return False
     try:
         return len(p) == 0
-    except TypeError:
+    except Exception:  # of the library that it comes from
         return False
 
 

@@ -203,6 +203,9 @@ def _given_edges(edges: Any) -> np.ndarray:
         edges = np.asarray(edges, dtype=float)
     except (TypeError, ValueError):
         edges = np.array(np.nan)
+    if edges.ndim == 1 and len(edges) >= MOST_BINS:
+        msg = f"bins must be fewer than {MOST_BINS:,} edges; there are {len(edges):,}"
+        raise InvalidInput(msg)
     if edges.ndim != 1 or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
         msg = "bins must be increasing, finite edges"
         raise InvalidInput(msg)

@@ -103,7 +103,7 @@ def locate(score: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 def bin_type(bins: int) -> type[np.unsignedinteger[Any]]:
     """The smallest type that can number so many bins."""
-    return np.uint8 if bins <= 2**8 else np.uint16 if bins <= 2**16 else np.uint64
+    return np.uint8 if bins <= 2**8 else np.uint16 if bins <= 2**16 else np.uint32
 
 
 class BinLocator:

@@ -24,7 +24,7 @@ def order_statistics(engine: Engine, events: Events, bins: int) -> list[np.ndarr
     """unique(s[ceil(k m / B)], k = 1..B-1) above s[0] for each event, s its sorted scores."""
     size = engine.summary.size
     ranks = edge_ranks(size, bins)
-    ranks = np.append(0.0, ranks[ranks < size])
+    ranks = np.append(0.0, np.unique(ranks[ranks < size]))  # some are equal if bins exceed rows
     double = engine.summary.double > 0
     search = Search.everywhere(events.count, ranks)
     left = 64 if double else 32

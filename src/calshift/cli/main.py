@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import traceback
+from contextlib import suppress
 
 from calshift._core.memory import is_memory_error
 from calshift._core.text import printable
@@ -76,7 +77,7 @@ def status(arguments: list[str]) -> int:
         _discard_output()
         if problem.errno == errno.EPIPE:
             return USAGE
-        what = f"the output cannot be written ({problem.strerror or problem})"
+        what = f"standard output cannot be written ({problem.strerror or problem})"
         return _print_error(arguments, what)
     except Exception as problem:
         return _report_fault(arguments, problem)
@@ -128,7 +129,9 @@ def _report_fault(arguments: list[str], problem: Exception) -> int:
 
 
 def _print_error(arguments: list[str], message: str, code: int = USAGE) -> int:
-    if "--debug" in arguments:
-        traceback.print_exc()
-    sys.stderr.write(f"calshift: {printable(' '.join(message.split()))}\n")
+    with suppress(OSError):  # a standard error that is full leaves the status
+        if "--debug" in arguments:
+            traceback.print_exc()
+        sys.stderr.write(f"calshift: {printable(' '.join(message.split()))}\n")
+        sys.stderr.flush()
     return code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable
@@ -232,7 +233,7 @@ def read_weights(asked: str, classes: tuple[Any, ...] | None, K: int) -> Any:
     """The name of a method, or one weight a class, matched by name where both have names."""
     if asked in METHODS:
         return asked
-    if asked.endswith(".json"):
+    if asked.endswith(".json") or os.path.exists(asked):
         return read_weights_file(Path(asked), classes, K)
     try:
         values = np.array([float(part) for part in asked.split(",")])

@@ -7,7 +7,7 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import click
 from calshift._core.atomic_write import encode_text
 from calshift._core.outputs import Outputs, StagedOutput, check_writable
 from calshift._core.text import printable
+from calshift._core.validate import validate_path
 from calshift.cli.options import combine_options
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.io.formats.base import PACKINGS
@@ -67,6 +68,8 @@ def check_outputs(
         raise InvalidInput(msg)
     given = (options.get(name) for name in ("weights", "label"))  # each may be a file
     read = (*read, *(name for name in given if name and os.path.isfile(name)))
+    for name in read:
+        validate_path(name, "an input")
     inputs = {os.path.realpath(file) for name in read for file in _input_files(name)}
     for path, place in zip(paths, places, strict=True):
         if place in inputs:
@@ -148,7 +151,8 @@ def echo(message: str, to_stderr: bool = False, newline: bool = True) -> None:
     """Print, in colour on a terminal only."""
     stream = sys.stderr if to_stderr else sys.stdout
     colourless = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
-    click.echo(message, file=stream, nl=newline, color=False if colourless else None)
+    with suppress(OSError) if to_stderr else nullcontext():  # then the output itself is complete
+        click.echo(message, file=stream, nl=newline, color=False if colourless else None)
 
 
 @contextmanager

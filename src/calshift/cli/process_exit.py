@@ -16,7 +16,7 @@ from types import FrameType, TracebackType
 from calshift._core.memory import is_memory_error
 
 FAULT, INTERRUPTED = 4, 128  # added to the number of the signal
-NO_MEMORY = "not enough memory: use --engine batches, or fewer rows"
+NO_MEMORY = "not enough memory: use fewer rows, or --engine batches (of check and weights)"
 PROGRAMS = ("calshift", "calshift.exe", "calshift-script.py")
 
 _received: list[int] = []  # signals that end the command
@@ -73,9 +73,11 @@ def _end_by_exception(
 
 
 def stop_on_termination() -> None:
-    """Handle SIGTERM as an interrupt, unless the caller ignores it."""
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
-        signal.signal(signal.SIGTERM, _interrupt)
+    """Handle SIGTERM and SIGHUP as an interrupt, unless the caller ignores them."""
+    for name in ("SIGTERM", "SIGHUP"):  # the second is sent when a terminal is closed
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -85,5 +87,5 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def interrupt_status() -> int:
-    """The status of the signal that was received: of SIGTERM, or else of SIGINT."""
+    """The status of the signal that was received first, or else of SIGINT."""
     return INTERRUPTED + (_received[0] if _received else signal.SIGINT)

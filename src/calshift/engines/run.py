@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.convert import to_numpy
-from calshift._core.validate import show
+from calshift._core.validate import show, validate_path
 from calshift.engines import Batches, Spark
 from calshift.engines.base import Engine, Passes, Progress
 from calshift.engines.checkpoint import Checkpoint
@@ -54,6 +54,8 @@ class Run:
         if checkpoint is not None and not isinstance(checkpoint, str | Path | CheckpointFile):
             msg = f"checkpoint must be the path of a file; got {show(checkpoint)}"
             raise InvalidInput(msg)
+        if isinstance(checkpoint, str | Path):
+            validate_path(checkpoint, "checkpoint")
         validate_progress(progress)
         self.file = checkpoint
         self.progress = progress

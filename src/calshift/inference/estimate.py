@@ -97,7 +97,8 @@ def check_rows(source: SampleSummary, target: SampleSummary | None, w: np.ndarra
     sizes = {"p": usable} if target is None else {"p_source": usable, "p_target": target.size}
     for name, size in sizes.items():
         if size < 2:
-            msg = f"{name} must have at least two rows of positive weight; it has {size:g}"
+            least = "at least two rows, or sample weights that sum to 2"
+            msg = f"{name} must have {least}; it has {size:g}"
             raise InvalidInput(msg)
 
 

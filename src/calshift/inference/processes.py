@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
 from collections.abc import Callable, Generator, Sequence
 from multiprocessing.synchronize import Event
+from threading import Thread
 from typing import Any
 
 CHUNKS = 8  # for each process: the last of them ends soon after the others
@@ -19,7 +22,6 @@ def map_in_processes(
     and no process is killed: an executor that loses a process after a task was cancelled may wait
     for ever (its thread fails when it reports the loss to the cancelled task).
     """
-    import multiprocessing  # late: importing must be fast
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
@@ -43,7 +45,18 @@ _received: list[Any] = []  # in a worker: the function and its data are sent onc
 def _receive(function: Callable[[Any], Any], stop: Event) -> None:
     _received[:] = [function, stop]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that waits stops this one
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that waits for it was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _compute(chunk: Sequence[Any]) -> list[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from calshift._core.validate import show
 from calshift.errors import InvalidInput
 
 PREFIXES = ("p_", "prob_", "proba_")  # one column a class, named by what follows
@@ -31,8 +32,15 @@ def column_spec(
     columns: str | Sequence[str] | None, label: str | None, logits: bool, labelled: bool | None
 ) -> ColumnSpec:
     """The arguments of `scan` and `scan_spark` as a `ColumnSpec`."""
-    named = columns if columns is None or isinstance(columns, str) else tuple(columns)
+    named = columns if columns is None or isinstance(columns, str) else _validate_names(columns)
     return ColumnSpec(named, None if label is None else str(label), None, bool(logits), labelled)
+
+
+def _validate_names(columns: Any) -> tuple[str, ...]:
+    if not isinstance(columns, Sequence) or not all(isinstance(name, str) for name in columns):
+        msg = f"columns must be names, or a pattern such as p_*; got {show(columns)}"
+        raise InvalidInput(msg)
+    return tuple(columns)
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,6 @@ def expand_paths(data: Any) -> list[Path]:
             msg = "data must name at least one file; the list is empty"
             raise InvalidInput(msg)
         return _unique([path for one in data for path in expand_paths(one)])
-    if str(data) == "":
-        msg = "the path is empty: name a file, a folder (. is this one) or a pattern"
-        raise InvalidInput(msg)
     path = validate_path(data)
     if os.path.isdir(path):
         return _expand_folder(path)
@@ -46,7 +43,8 @@ def total_bytes(data: Any) -> int:
 
 
 def _unique(paths: list[Path]) -> list[Path]:
-    return list({os.path.abspath(path): path for path in reversed(paths)}.values())[::-1]
+    """Each file once, also if it is named by a link."""
+    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
 
 
 class Search:

@@ -19,7 +19,7 @@ from calshift.io.formats import open_format
 from calshift.io.formats.base import Format, read_errors
 from calshift.io.formats.new_numbers import NewNumbers
 
-SUM_ERROR = 1e-3  # of rows of probabilities, in any precision
+SUM_ERROR = 0.02  # of rows of probabilities, in any precision and rounding
 LEAST_GAP = 2.0**-53  # of a probability from 1, by which log-odds stay finite
 
 Labels = Callable[[Any, str, str, int], np.ndarray]  # column, its name, file, first row
@@ -186,9 +186,15 @@ def softmax_rows(z: np.ndarray, start: int = 0) -> np.ndarray:
 
 
 def _check_logits(z: np.ndarray) -> None:
-    """Refuse rows of probabilities: numbers from 0 to 1 that sum to 1 in every row."""
-    if z.size and z.min() >= 0 and z.max() <= 1 and np.allclose(z.sum(axis=1), 1, atol=SUM_ERROR):
+    """Refuse rows of probabilities: numbers that are not negative and sum to 1, or 100 percent."""
+    if not z.size or z.min() < 0:
+        return
+    sums = z.sum(axis=1)
+    if np.allclose(sums, 1, rtol=0, atol=SUM_ERROR):
         msg = "these numbers are probabilities, no logits: leave out --logits"
+        raise InvalidInput(msg)
+    if np.allclose(sums, 100, rtol=0, atol=100 * SUM_ERROR):
+        msg = "these numbers are percentages, no logits: divide by 100 and leave out --logits"
         raise InvalidInput(msg)
 
 

@@ -14,6 +14,7 @@ MICROSECONDS = "datetime64[us]"
 LATEST = 1e11  # seconds, the year 5138: larger numbers are no seconds since 1970
 FARTHEST = 20_000 * 365.25 * 86_400  # seconds from 1970 of a datetime
 EARLIEST = 1e8  # seconds, 1973: smaller numbers are years, dates such as 20150131, or row numbers
+MOST_TRIED = 1000  # numbers that are compared with dates
 SECONDS = {
     "Y": 31_556_952.0, "M": 2_629_746.0, "W": 604_800.0, "D": 86_400.0, "h": 3_600.0, "m": 60.0,
     "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "fs": 1e-15, "as": 1e-18,
@@ -66,12 +67,21 @@ def _from_seconds(values: np.ndarray, name: str, start: int) -> np.ndarray:
     seconds = values.astype(float)
     distance = np.abs(seconds)
     wrong = ~((distance >= EARLIEST) & (distance < LATEST))  # a NaN is wrong too
-    if wrong.any():
+    if wrong.any() or all(map(_is_date, seconds[:MOST_TRIED])):
         row = int(np.argmax(wrong))
         what = f"row {start + row} is {_as_written(seconds[row])}{_unit_hint(distance[row])}"
         msg = f"{name}: numbers must be seconds since 1970; {what}"
         raise InvalidInput(msg)
     return np.asarray((seconds * 1e6).round().astype("int64").view(MICROSECONDS))
+
+
+def _is_date(number: float) -> bool:
+    """Whether digits are year, month, day and hour, perhaps with minutes and seconds."""
+    text = str(int(number)) if float(number).is_integer() else ""
+    if len(text) not in (10, 12, 14) or text[:2] not in ("19", "20"):
+        return False
+    month, day, *rest = (int(text[at : at + 2]) for at in range(4, len(text), 2))
+    return 1 <= month <= 12 and 1 <= day <= 31 and rest[0] < 24 and all(part < 60 for part in rest)
 
 
 def _as_written(value: float) -> str:
@@ -80,7 +90,7 @@ def _as_written(value: float) -> str:
 
 def _unit_hint(value: float) -> str:
     """Advice for numbers that are not seconds, by their size."""
-    if value < EARLIEST:
+    if value < EARLIEST or _is_date(value):
         return ": write dates as 2015-01-31"
     for least, unit, factor in ((1e17, "nano", "1e9"), (1e14, "micro", "1e6"), (0, "milli", "1e3")):
         if least <= value < np.inf:

@@ -65,7 +65,18 @@ class Chain(Recalibrator):
         if not steps or not all(isinstance(step, Recalibrator) for step in steps):
             msg = f"steps must be a list of recalibrators; got {show(self.steps)}"
             raise InvalidInput(msg)
+        self._check_depth()
         return steps
+
+    def _check_depth(self) -> None:
+        """Refuse chains of chains of chains, as `from_dict` does."""
+        level: list[Any] = [self]
+        for _ in range(MOST_NESTED):
+            level = [step for one in level for step in one.steps if isinstance(step, Chain)]
+            if not level:
+                return
+        msg = f"steps must have chains within chains at most {MOST_NESTED} deep"
+        raise InvalidInput(msg)
 
     def _plain_parameters(self) -> dict[str, Any]:
         if self.__sklearn_is_fitted__():

@@ -45,7 +45,7 @@ class TemperedRows:
         transposed = np.swapaxes(hats, 1, 2)
         ridge = LEAST_ROWS * mass2.sum(axis=1) / np.maximum(mass.sum(axis=1), 1e-300)
         system = transposed @ (mass[..., None] * hats) + ridge[:, None, None] * np.eye(HATS)
-        pull = hats @ np.linalg.inv(system)
+        pull = hats @ _invert(system)
         gap = (pull @ (transposed @ total[..., None]))[..., 0]
         leverage = (pull * hats).sum(axis=2) * mass2 / np.maximum(mass, 1e-300)
         noise = np.maximum(square - 2 * gap * total2 + gap**2 * mass2, 0)
@@ -91,6 +91,14 @@ class TemperedRows:
             self.source[::n], self.target[::m], self.label[::n], self.weight[::n],
             self.weight2[::n], self.frequency[::m], self.seen,
         )  # fmt: skip
+
+
+def _invert(system: np.ndarray) -> np.ndarray:
+    """Inverses of symmetric matrices; pseudo-inverses where one row outweighs all others."""
+    try:
+        return np.linalg.inv(system)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(system, hermitian=True)
 
 
 def least_error_slope(

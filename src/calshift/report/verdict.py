@@ -34,7 +34,7 @@ class Gate:
     level: float = 0.95
 
     def __post_init__(self) -> None:
-        validate_level(self.level)
+        object.__setattr__(self, "level", validate_level(self.level))
         validate_choice(self.side, "gate", GATES)
         good = self.max_error is None or (is_number(self.max_error) and 0 <= self.max_error <= 1)
         if not good:

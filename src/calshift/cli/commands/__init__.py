@@ -16,7 +16,7 @@ from calshift.cli.options import debug_option
 EXIT = """\b
 Exit status: 0 limit not exceeded; 1 error above --max-error; 2 wrong usage or a file that cannot
 be read or written; 3 result not reliable (outranks 1); 4 not enough memory, or internal error of
-calshift; 130 stopped by Ctrl-C; 143 stopped by SIGTERM."""
+calshift; 130 stopped by Ctrl-C; 129 by SIGHUP; 143 by SIGTERM."""
 
 
 @click.group(epilog=EXIT, context_settings={"max_content_width": 100}, invoke_without_command=True)

@@ -8,6 +8,7 @@ import click
 
 from calshift import data
 from calshift._core.outputs import Outputs, check_writable
+from calshift._core.validate import validate_path
 from calshift.api import calibration_error, target_calibration_error
 from calshift.cli.options import command_line, debug_option
 from calshift.cli.outputs import (
@@ -45,6 +46,8 @@ def demo(report: str, files: str | None) -> int:
     """
     options: dict[str, Any] = {**dict.fromkeys(FORMATS), "report": report, "quiet": False}
     check_outputs(options)
+    if files is not None:
+        validate_path(files, "--files")
     paths = [] if files is None else [f"{files}/{name}.csv" for name in ("source", "target")]
     for path in paths:
         check_writable(path)

@@ -74,8 +74,8 @@ def check_regular(path: Path, mode: int) -> None:
         pipe, socket = stat.S_ISFIFO(mode), stat.S_ISSOCK(mode)
         kind = "pipe" if pipe else "socket" if socket else "device"
         msg = (
-            f"{path} is a {kind}, which cannot be read more than once: save it to a file with its "
-            "extension, such as .csv"
+            f"{path} is a {kind}, which cannot be read more than once: save it to a file, and name "
+            "that"
         )
         raise InvalidInput(msg)
 

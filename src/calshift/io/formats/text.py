@@ -132,7 +132,7 @@ class JsonLines(ArrowColumns):
         from pyarrow import json
 
         if nesting_depth(lines) > DEEPEST:
-            msg = f"{self.path} has lists or objects nested deeper than {DEEPEST}"
+            msg = f"{self.path} has lists or objects nested deeper than {DEEPEST}: remove them"
             raise InvalidInput(msg)
         return json.read_json(io.BytesIO(lines))
 
