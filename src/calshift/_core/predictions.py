@@ -195,17 +195,27 @@ def _assemble(**fields: Any) -> Predictions:
     return made
 
 
-def concatenate_rows(parts: Sequence[Predictions]) -> Predictions:
-    """Rows of several samples of the same kind, one after the other."""
-    first = parts[0]
-    weights = [part.frequency for part in parts]
+def concatenate_rows(parts: list[Predictions]) -> Predictions:
+    """Rows of several samples of the same kind, one after the other.
+
+    The list is emptied on the way, so that rows are not in memory twice.
+    """
+    first, size = parts[0], sum(map(len, parts))
     weighed = any(part.sample_weight is not None for part in parts)
-    return Predictions.from_validated(
-        np.concatenate([part.p for part in parts]),
-        None if first.y is None else np.concatenate([part.labels for part in parts]),
-        first.classes,
-        np.concatenate(weights) if weighed else None,
-    )
+    p = np.empty((size, *first.p.shape[1:]), np.result_type(*{part.p.dtype for part in parts}))
+    y = None if first.y is None else np.empty(size, first.y.dtype)
+    weight = np.empty(size) if weighed else None
+    parts.reverse()
+    start = 0
+    while parts:
+        part = parts.pop()
+        rows = slice(start, start + len(part))
+        p[rows], start = part.p, rows.stop
+        if y is not None:
+            y[rows] = part.labels
+        if weight is not None:
+            weight[rows] = part.frequency
+    return Predictions.from_validated(p, y, first.classes, weight)
 
 
 def as_predictions(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from calshift._core.memory import release_memory
 from calshift._core.predictions import Predictions, concatenate_rows
 from calshift._core.validate import validate_integer
 from calshift.engines import Arrays, Batches
@@ -20,7 +21,7 @@ from calshift.errors import InvalidInput
 from calshift.io.columns import ColumnSpec, quote
 from calshift.io.file_reader import FileReader, match_readers
 from calshift.io.file_set import FileSet, open_file_set
-from calshift.io.formats.base import check_file, release_memory
+from calshift.io.formats.base import check_file
 from calshift.io.paths import total_bytes
 from calshift.io.prediction_file import errors_name
 
@@ -171,7 +172,7 @@ def open_target(path: str | Path, asked: ColumnSpec, classes: tuple[str, ...] | 
     if classes is not None and names is not None and set(names) != set(classes):
         msg = f"{path} must have the classes {quote(classes)}; it has {quote(names)}"
         raise InvalidInput(msg)
-    return FileReader(reader.parts, classes)
+    return FileReader(reader.parts, classes).in_small_batches()
 
 
 def _read_all(reader: FileReader) -> Predictions:

@@ -20,6 +20,7 @@ from calshift.io.prediction_file import PredictionFile, RawBatch, binary_class_n
 
 CELLS = 2**22  # probabilities in a batch
 LEAST_ROWS, MOST_ROWS = 2**10, 2**19
+SMALLER = 8  # times, of a small batch
 PYTHON_NAMES = {
     "--columns": "columns=", "--label": "label=", "pass --logits": "pass logits=True",
     "leave out --logits": "leave out logits=True",
@@ -42,6 +43,10 @@ class FileReader:
         self.parts = in_order(parts, tuple(map(str, classes or ()))) if ordered else parts
         self.given = classes
         self.batch_rows = batch_rows
+
+    def in_small_batches(self) -> FileReader:
+        """The same rows in batches that take little memory, for writing them again."""
+        return FileReader(self.parts, self.given, max(LEAST_ROWS, self.rows // SMALLER))
 
     @property
     def classes(self) -> tuple[Any, ...] | None:

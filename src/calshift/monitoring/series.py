@@ -150,7 +150,7 @@ def _stream(target: Batches, spans: list[tuple[int, int]]) -> Iterator[Predictio
             kept.append(next(batches))
         while kept and start + len(kept[0]) <= first:
             start += len(kept.pop(0))
-        yield concatenate_rows(kept).rows(first - start, last - start)
+        yield concatenate_rows([*kept]).rows(first - start, last - start)
 
 
 def _take(target: Predictions, rows: np.ndarray) -> Predictions:

@@ -84,6 +84,19 @@ class Recalibrator:
             msg = f"weights={show(asked)} needs a p_target, from which the weights are estimated"
             raise InvalidInput(msg)
         learned = self._fit(source, target, asked)
+        if target is not None:
+            self._warn(source, target, asked)
+        return self._keep(source, learned)
+
+    def fit_rows(self: Self, source: Predictions, target: Predictions, weights: Any) -> Self:
+        """`fit` to validated rows, without the warnings that take another computation."""
+        asked = getattr(self, "weights", None) if weights is None else weights
+        return self._keep(source, self._fit(source, target, asked))
+
+    def _warn(self, source: Predictions, target: Predictions, weights: Any) -> None:
+        """Warnings that the fit itself does not give."""
+
+    def _keep(self: Self, source: Predictions, learned: dict[str, Any]) -> Self:
         self.__dict__.update({name: learned[name] for name in self._learned})
         self.n_classes_, self.classes_ = source.n_classes, source.classes
         return self

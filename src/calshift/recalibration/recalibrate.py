@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calshift._core.memory import release_memory
 from calshift._core.predictions import Predictions
 from calshift._core.validate import is_number, show, validate_integer, validate_rng
 from calshift.api import target_calibration_error
@@ -17,7 +18,7 @@ from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.inference.assemble import target_result
 from calshift.inference.options import Options, Progress
 from calshift.recalibration import DEFAULT_RECALIBRATOR, make_recalibrator
-from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.cross_fit import FoldedSample, draw_folds, fit_folds
 from calshift.results import RecalibrationResult
 from calshift.results.difference import compare_results
 from calshift.weights import DEFAULT
@@ -112,23 +113,22 @@ def recalibrate_samples(
     if options.norm not in (1.0, 2.0) or kind == "canonical":
         msg = f"norm must be 1 or 2 and kind not canonical; got {show(norm)} and {show(kind)}"
         raise InvalidInput(msg)
-    source, target = samples
     generator = validate_rng(rng)
-    folds_of_rows = _draw_folds(source, target, validate_integer(folds, "folds", 2), generator)
+    of = draw_folds(samples[0], samples[1], validate_integer(folds, "folds", 2), generator)
     fitted, used = make_recalibrator(method), DEFAULT if weights is None else weights
     before = target_calibration_error(
-        source, None, target, weights=used, kind=kind, norm=norm, check=check,
+        samples[0], None, samples[1], weights=used, kind=kind, norm=norm, check=check,
         rng=int(rng) if is_number(rng) else int(generator.integers(2**31)),
     )  # fmt: skip
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", UnreliableWeights)  # given with the error before
-        fitted.fit(source, None, target, weights=weights)
-        fits = _fit_folds(fitted, (source, target), folds_of_rows, weights, progress)
-        first = Arrays(_recalibrate_folds(fits, source, folds_of_rows[0]))
-        second = Arrays(_recalibrate_folds(fits, target, folds_of_rows[1]))
-        notes, usable = _recalibration_notes(target, weights)
-        samples.clear()
-        del source, target
+        fitted.fit(samples[0], None, samples[1], weights=weights)
+        notes, usable = _recalibration_notes(samples[1], weights)
+        release_memory()  # before large arrays are needed again
+        folded = [FoldedSample(samples.pop(0), one) for one in of]
+        fits = fit_folds(fitted, folded[0], folded[1], weights, progress)
+        first, second = (Arrays(folded.pop(0).recalibrate(fits)) for _ in of)
+        release_memory()
         after = target_result(first, second, options, used, None, before.assumption)
     return RecalibrationResult(
         probabilities=np.empty((0, fitted.n_classes_)),
@@ -136,7 +136,7 @@ def recalibrate_samples(
         before=before,
         after=after,
         change=compare_results(after, before),
-        folds=int(folds_of_rows[0].max()) + 1,
+        folds=len(fits),
         notes=notes,
         usable=usable,
     )
@@ -154,64 +154,3 @@ def _recalibration_notes(target: Predictions, weights: Any) -> tuple[tuple[str, 
     if not (weights is None or isinstance(weights, str)):
         notes.append("recalibration and errors use the weights given, not compared with the data")
     return tuple(notes), certain <= MOST_CERTAIN
-
-
-def _draw_folds(
-    source: Predictions, target: Predictions, folds: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """The fold of each source row and of each target row, of equal sizes; stratified by class."""
-    if len(target) < 2:
-        msg = f"p_target must have at least two rows for cross-fitting; got {len(target)}"
-        raise InvalidInput(msg)
-    folds = min(folds, len(source), len(target))
-    order = rng.permutation(len(source))
-    _, first, place = np.unique(source.labels[order], return_index=True, return_inverse=True)
-    order = order[np.argsort(first[place], kind="stable")]  # whatever the order of the classes
-    of_source = np.empty(len(source), dtype=int)
-    of_source[order] = np.arange(len(source)) % folds
-    if any(len(np.unique(source.labels[of_source != fold])) < 2 for fold in range(folds)):
-        msg = "y_source must have at least two rows of at least two classes for cross-fitting"
-        raise InvalidInput(msg)
-    of_target = rng.permutation(np.arange(len(target)) % folds)
-    small = np.min_scalar_type(folds)
-    return of_source.astype(small), of_target.astype(small)
-
-
-def _fit_folds(
-    fitted: Recalibrator,
-    samples: tuple[Predictions, Predictions],
-    folds: tuple[np.ndarray, np.ndarray],
-    weights: Any,
-    progress: Progress | None,
-) -> list[Recalibrator]:
-    """For each fold a fit to the others; copies of their rows end with it."""
-    found: list[Recalibrator] = []
-    count = int(folds[0].max()) + 1
-    for fold in range(count):
-        found.append(_fit_without(fitted, samples, [of != fold for of in folds], weights))
-        if progress is not None:
-            progress(fold + 1, count)
-    return found
-
-
-def _fit_without(
-    fitted: Recalibrator,
-    samples: tuple[Predictions, Predictions],
-    kept: list[np.ndarray],
-    weights: Any,
-) -> Recalibrator:
-    """A fit to the rows that are kept."""
-    source, target = (
-        sample.take(np.flatnonzero(some)) for sample, some in zip(samples, kept, strict=True)
-    )
-    return fitted._clone().fit(source, None, target, weights=weights)
-
-
-def _recalibrate_folds(
-    fits: list[Recalibrator], sample: Predictions, of: np.ndarray
-) -> Predictions:
-    """A sample, each fold recalibrated by the fit to the others."""
-    p = np.empty(sample.p.shape)
-    for fold, other in enumerate(fits):
-        p[of == fold] = other.transform(sample.take(np.flatnonzero(of == fold))).p
-    return sample.with_probabilities(p, keep_classes=True)

@@ -65,7 +65,6 @@ class ShiftScaling(Recalibrator):
             floor = least_probability(source, target)
             found, fit = fit_jointly(*blocks, count_classes(source), floor)
             scaling, w = found.scaling, np.exp(found.shift)
-            resolve_weights(None, source, target)  # for its warnings: is the shift determined?
             if not fit.converged:
                 python_warnings.warn(NOT_CONVERGED, UnreliableWeights, stacklevel=3)
         return {
@@ -73,6 +72,10 @@ class ShiftScaling(Recalibrator):
             "biases_": np.array(scaling.bias),
             "class_weights_": w,
         }
+
+    def _warn(self, source: Predictions, target: Predictions, weights: Any) -> None:
+        if weights is None:
+            resolve_weights(None, source, target)  # for its warnings: is the shift determined?
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
         return reweight(temper(p, self.slopes_, self.biases_), self.class_weights_)

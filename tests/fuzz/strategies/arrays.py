@@ -50,7 +50,8 @@ def _mapped(rng: Rng, p: np.ndarray) -> np.ndarray:
     return made
 
 
-def _masked(rng: Rng, p: np.ndarray) -> Any:
+def masked(rng: Rng, p: np.ndarray) -> Any:
+    """One number masked."""
     mask = np.zeros(p.shape, bool)
     mask.flat[int(rng.integers(p.size))] = True
     return np.ma.MaskedArray(p, mask)
@@ -102,7 +103,7 @@ LAYOUTS: dict[str, tuple[Maker, str]] = {
     "memmap": (_mapped, "equal"),
     "subclass": (lambda rng, p: p.view(Subclass), "equal"),
     "matrix": (lambda rng, p: np.asmatrix(p.reshape(len(p), -1)), "either"),
-    "masked": (_masked, "refuse"),
+    "masked": (masked, "refuse"),
     "masked without a mask": (lambda rng, p: np.ma.MaskedArray(p), "either"),
     "big-endian": (lambda rng, p: p.astype(">f8"), "equal"),
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.strategies.arrays import Maker
+from tests.fuzz.strategies.arrays import Maker, masked
 from tests.fuzz.strategies.samples import Rng, pick
 
 
@@ -170,6 +170,7 @@ def _odd_object(rng: Rng, p: np.ndarray) -> Any:
 
 CONTAINERS: dict[str, tuple[Maker, str]] = {
     "list": (lambda rng, p: p.tolist(), "equal"),
+    "list of masked rows": (lambda rng, p: list(masked(rng, p)), "refuse"),
     "tuple": (lambda rng, p: tuple(map(tuple, p)) if p.ndim == 2 else tuple(p), "equal"),
     "list of arrays": (lambda rng, p: list(p), "equal"),
     "array of objects in a list": (_mixed, "refuse"),

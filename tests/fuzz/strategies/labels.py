@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.strategies.arrays import Maker, _masked, _negative_strides, _read_only
+from tests.fuzz.strategies.arrays import Maker, _negative_strides, _read_only, masked
 from tests.fuzz.strategies.containers import (
     BrokenArray,
     DeviceArray,
@@ -71,7 +71,7 @@ LABELS: dict[str, tuple[Maker, str]] = {
     "tensor": (lambda rng, y: _tensor(rng, y.astype(float)), "equal"),
     "objects": (lambda rng, y: y.astype(object), "either"),
     "categories": (_category, "either"),
-    "masked": (_masked, "refuse"),
+    "masked": (masked, "refuse"),
     "masked without a mask": (lambda rng, y: np.ma.MaskedArray(y), "either"),
     "matrix": (lambda rng, y: np.asmatrix(y), "refuse"),
     "NaN": (_with(np.nan), "refuse"),
@@ -97,7 +97,7 @@ SAMPLE_WEIGHTS: dict[str, tuple[Maker, str]] = {
     "list": (lambda rng, w: w.tolist(), "equal"),
     "tensor": (_tensor, "equal"),
     "pandas": (_pandas, "equal"),
-    "masked": (_masked, "refuse"),
+    "masked": (masked, "refuse"),
     "masked without a mask": (lambda rng, w: np.ma.MaskedArray(w), "either"),
     "matrix": (lambda rng, w: np.asmatrix(w), "refuse"),
     "NaN": (_with(np.nan), "refuse"),

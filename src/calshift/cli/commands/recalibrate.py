@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from calshift._core.memory import release_memory
 from calshift._core.outputs import Outputs
 from calshift.cli import options as opt
 from calshift.cli import outputs as out
@@ -59,8 +60,11 @@ def recalibrate(source: str, target: str, **options: Any) -> int:
         )  # fmt: skip
     report = recalibration_dict(found, gate, **opt.provenance(source, target), seed=options["seed"])
     reader.parts.check_unchanged(0)
+    release_memory()
     with Outputs() as files:
-        blocks = (found.recalibrator.transform(batch).p for batch in reader.batches(0))
+        blocks = (
+            found.recalibrator.transform(batch).p for batch in reader.in_small_batches().batches(0)
+        )
         reader.parts.files[0].rewrite(blocks, out.stage(files, options["output"]))
         out.stage_text(files, options["save"], render_json(found.recalibrator.to_dict()))
         out.stage_text(files, options["json"], render_json(report))

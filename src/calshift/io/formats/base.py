@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import stat
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedIOBase
@@ -119,12 +118,6 @@ def _claims_too_much(path: Path, problem: str) -> bool:
 def shorten(text: str) -> str:
     """The text cut to a length that fits into a message."""
     return text if len(text) <= 160 else text[:157] + "..."
-
-
-def release_memory() -> None:
-    """Return what pyarrow keeps after a file was read to the system."""
-    if "pyarrow" in sys.modules:
-        sys.modules["pyarrow"].default_memory_pool().release_unused()
 
 
 class ArrowColumns:
