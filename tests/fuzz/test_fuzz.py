@@ -48,19 +48,8 @@ def test_many_calls_and_files_have_no_findings(seed):
 
 def test_planted_faults_are_found():
     """All in one run; its calls are enough for every faulty function to be called."""
-    ended = run(
-        "--seed",
-        "0",
-        "--calls",
-        "400",
-        "--files",
-        "80",
-        "--plant",
-        "--jobs",
-        "2",
-        "--seconds",
-        "0.3",
-    )
+    counts = ["--seed", "0", "--calls", "400", "--files", "80"]
+    ended = run(*counts, "--plant", "--jobs", "2", "--seconds", "0.3")
     assert ended.returncode == 1, ended.stderr
     missed = [name for name, signature in EXPECTED.items() if signature not in ended.stdout]
     if compiled_functions() is None:
