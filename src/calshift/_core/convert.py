@@ -28,7 +28,7 @@ def to_numpy(value: Any, name: str) -> tuple[np.ndarray, tuple[Any, ...] | None]
 
 def as_double(array: np.ndarray) -> np.ndarray:
     """Numbers in double precision; those beyond its range become infinite."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # a NaN may be a signal
         return array.astype(np.float64, copy=False)
 
 

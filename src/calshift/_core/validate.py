@@ -99,6 +99,8 @@ def validate_path(path: Any, name: str = "path") -> Path:
 def validate_rng(rng: Any) -> np.random.Generator:
     """A random generator from a seed, or the one given."""
     try:
+        if isinstance(rng, np.datetime64 | np.timedelta64):
+            raise TypeError
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as problem:
         what = "None, a whole number that is not negative, or a Generator"

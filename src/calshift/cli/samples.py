@@ -177,7 +177,11 @@ def open_target(path: str | Path, asked: ColumnSpec, classes: tuple[str, ...] | 
 
 def _read_all(reader: FileReader) -> Predictions:
     """The rows of all files."""
-    rows = concatenate_rows(list(reader.batches(0)))
+    batches = list(reader.batches(0))
+    if not batches:  # of a damaged file, whose header names rows
+        msg = f"{reader.parts.files[0].path} has no rows"
+        raise InvalidInput(msg)
+    rows = concatenate_rows(batches)
     release_memory()
     return rows
 

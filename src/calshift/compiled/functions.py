@@ -280,7 +280,7 @@ def add_source_influence(
                 value += through[k, i]
             sums += value * value * (f * once)
             total[i] += value
-            if D > 0 and squared * fit[3, k, b] > threshold:
+            if D > 0 and pulled * left_out * fit[3, k, b] > threshold:
                 size = pulled * np.sqrt(inverse)
                 for d in range(D):
                     x[i, d] += size * sketch[k, b, d]

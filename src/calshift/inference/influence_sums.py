@@ -64,7 +64,8 @@ def add_source_influence(
         square[here] = _sum_squares(value, f)
         total += np.add.reduce(value, axis=0)
         if x.shape[1]:
-            _add_sketch(part, pulled, gap, squared * part.at_bins(fit[3]) > threshold, sketch, x)
+            one = pulled * left_out  # of one row, whatever its frequency
+            _add_sketch(part, pulled, gap, one * part.at_bins(fit[3]) > threshold, sketch, x)
     return noise, square
 
 

@@ -146,6 +146,11 @@ CALLS: dict[str, tuple[str, Any]] = {
     "interval of an array": ("refuse", lambda: error(interval=SOME)),
     "kind of an array": ("refuse", lambda: error(kind=SOME)),
     "binning of an array": ("refuse", lambda: error(binning=SOME)),
+    "rng of a day": (
+        "refuse", lambda: calshift.resample_label_shift(Y, imbalance_factor=2, rng=DAY),
+    ),
+    "list of masked rows": ("refuse", lambda: error(list(np.ma.MaskedArray(P, P > 0.9)))),
+    "classes 1 and 1.0": ("refuse", lambda: Predictions(P[:, :2], classes=[1, 1.0])),
     "norm of a day": ("refuse", lambda: error(norm=DAY)),
     "bandwidth of a day": (
         "refuse", lambda: error(kernel="triweight", bandwidth=DAY, interval=None),
