@@ -147,3 +147,18 @@ def test_a_correction_beyond_any_error_is_bounded():
         found = calshift.target_calibration_error(p, y, q, weights=method, check=False)
         assert -1 <= found.estimate <= 1
         assert (np.abs(found.per_class) <= 1).all()
+
+
+@pytest.mark.parametrize("kernel", ["triweight", "dirichlet"])
+def test_an_absurd_ratio_leaves_draws_of_the_bootstrap_finite(kernel):
+    """The paper's ratio is bounded before its power, also with more target than source rows."""
+    rng = np.random.default_rng(0)
+    three = rng.dirichlet(np.full(5, 0.7), 3)
+    p, q = three[rng.integers(0, 3, 25)], rng.dirichlet(np.full(5, 0.7), 199)
+    y = np.arange(25) % 5
+    found = calshift.target_calibration_error(
+        p, y, q, kind="canonical", kernel=kernel, bandwidth=0.1, estimator="paper", norm=100,
+        weights=np.ones(5), check=False, interval="bootstrap", n_boot=20, rng=0,
+    )  # fmt: skip
+    assert np.isfinite(found.standard_error)
+    assert found.estimate < 1e131

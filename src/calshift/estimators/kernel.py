@@ -132,8 +132,10 @@ def _paper_ratio(
     rows, log_source = normalised(log)
     _, log_target = normalised(others)
     log_target[alone] = 0.0
-    scale = np.exp(np.minimum(log_source - log_target, LARGEST_LOG / norm))
+    largest = LARGEST_LOG / norm
+    scale = np.exp(np.minimum(log_source - log_target, largest))
     scale *= (at.weight.sum() - 1) / source.weight.sum()
+    scale = np.minimum(scale, np.exp(largest))
     if alone.any():  # no target point defines the denominator: the source's own ratio stands in
         near = log[alone]
         units = np.where(mass > 0, source.weight, 0.0)
