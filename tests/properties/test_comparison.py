@@ -157,3 +157,13 @@ def test_a_difference_lies_in_its_interval(seed):
         low, high = found.confidence_interval(root=root)
         assert low <= (found.root if root else found.estimate) <= high
     assert len(str(found)) <= 100
+
+
+def test_an_error_that_no_row_influences_has_no_correlation():
+    """Equal rows: the influence of each is rounding, and so would be a correlation with it."""
+    p, y = np.full((30, 20), 0.05), np.arange(30) % 3
+    q = np.random.default_rng(0).dirichlet(np.ones(20), 40)
+    with pytest.warns(calshift.UnreliableWeights):
+        found = calshift.target_calibration_error(p, y, q, weights="em-nbvs", check=False)
+    assert found.source._influence.variance < 1e-26
+    assert calshift.compare(found, found.source).correlation == 0

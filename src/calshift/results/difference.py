@@ -11,6 +11,8 @@ from calshift._core.frozen import Frozen
 from calshift.errors import InvalidInput
 from calshift.results.calibration_error import CalibrationErrorResult
 
+ROUNDING = 1e-13  # of a standard error, below which there is no correlation
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference(Frozen):
@@ -115,8 +117,10 @@ def compare_results(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Dif
     if not a._influence.has_same_rows(b._influence):
         msg = "a and b must be of the same rows in the same order: their labels or sizes differ"
         raise InvalidInput(msg)
-    variance = a._influence.variance * b._influence.variance
-    shared = a._influence.with_other(b._influence) / np.sqrt(variance) if variance > 0 else 0.0
+    variances = a._influence.variance, b._influence.variance
+    shared = 0.0  # where the influence of all rows on one of them is rounding
+    if min(variances) > ROUNDING**2:
+        shared = a._influence.with_other(b._influence) / np.sqrt(variances[0] * variances[1])
     return Difference(a, b, float(np.clip(shared, -1.0, 1.0)))
 
 
