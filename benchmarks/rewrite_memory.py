@@ -5,7 +5,8 @@
 A target of 235 MB and a source of 1 MB, ten classes, with all digits or 6 decimals, which are twice
 as many rows; each command in a process of its own, with the most memory that it had (ru_maxrss) and
 its CPU time. `apply` needs as much for any number of rows. `recalibrate` has the probabilities in
-memory about twice (8 bytes each), besides some 300 MB. Aim with all digits: 600 MB.
+memory about twice (8 bytes each), besides some 300 MB. Limit: 600 MB, which `recalibrate` exceeds
+with 6 decimals.
 """
 
 from __future__ import annotations
