@@ -109,6 +109,23 @@ def test_the_tutorial_runs_and_says_what_comes_out(tmp_path, monkeypatch, capsys
     assert (tmp_path / "page.html").exists()
 
 
+def words_and_numbers(text: str) -> tuple[list[str], list[float]]:
+    number = r"\d+\.?\d*"
+    return re.sub(number, "#", text).split(), [float(n) for n in re.findall(number, text)]
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+def test_the_examples_of_when_not_to_use_it_print_what_is_shown(capsys):
+    """Decisions exactly, numbers up to 0.02: the last digit depends on the machine."""
+    page, names = ROOT / "docs" / "when-not-to-use.md", {}
+    for block in blocks(page, "python"):
+        exec(compile(block, page.name, "exec"), names)
+    words, numbers = words_and_numbers(capsys.readouterr().out)
+    shown = words_and_numbers("".join(blocks(page, "text")))
+    assert words == shown[0]
+    assert numbers == pytest.approx(shown[1], abs=0.02)
+
+
 @pytest.mark.slow
 def test_the_tutorial_shows_what_the_demo_prints(tmp_path, monkeypatch, capsys):
     from calshift.cli.main import status

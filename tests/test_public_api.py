@@ -25,8 +25,8 @@ FOUND = ("label", "columns", "logits", "classes", "labelled")
 PAIR = ("p_source", "y_source", "p_target")
 PROMISED = {
     "calibration_error": (("p", "y"), (*ASKED, *SURE, *PASSES)),
-    "target_calibration_error": (PAIR, ("weights", "check", *ASKED, *SURE, *PASSES)),
-    "label_shift_weights": (PAIR, ("method", *PASSES)),
+    "target_calibration_error": (PAIR, ("weights", "check", "drift", *ASKED, *SURE, *PASSES)),
+    "label_shift_weights": (PAIR, ("method", "diagnose", *PASSES)),
     "weights_from_labels": (("y_source", "y_target", "n_classes"), ()),
     "check_label_shift": (PAIR, ("level", "n_boot", "rng", *PASSES)),
     "scan": (("data",), (*FOUND, "batch_rows", "jobs", "progress")),
@@ -46,13 +46,17 @@ PROMISED = {
         PAIR,
         ("method", "weights", "kind", "norm", "folds", "rng", "check", "progress"),
     ),
-    "monitor": ((*PAIR, "time"), ("window", "rows", "weights", "check", *ASKED, *SURE)),
+    "canonical_error_bound": (
+        ("p", "y", "p_target"),
+        ("loss", "method", "weights", "folds", "rng", "check"),
+    ),
+    "monitor": ((*PAIR, "time"), ("window", "rows", "weights", "check", "drift", *ASKED, *SURE)),
     "resample_label_shift": (("y",), ("prior", "imbalance_factor", "size", "rng")),
     "write_report": (("result", "path"), ("level", "max_error", "gate")),
     "softmax": (("logits", "axis"), ()),
     "Predictions": (("p", "y"), ("classes", "sample_weight")),
 }
-BESIDES = {"kernel", "bandwidth", "binning", "stratified"}  # smoothing, and how it was sampled
+BESIDES = {"kernel", "bandwidth", "binning", "stratified", "waive"}  # smoothing, sampling, trust
 DEFAULTS = {
     "kind": "classwise",
     "norm": 2,
@@ -71,6 +75,7 @@ DEFAULTS = {
     "size": None,
     "rng": None,
     "check": True,
+    "drift": 0.0,
     "level": 0.05,
     "n_boot": 500,
     "n_jobs": 1,
@@ -83,6 +88,7 @@ OTHER_DEFAULT = {
     ("write_report", "level"),
     ("check_label_shift", "n_boot"),
     ("check_label_shift", "rng"),  # a check gives the same answer every time it is asked
+    ("canonical_error_bound", "rng"),
     ("recalibrate", "rng"),  # and so does a division in parts
 }
 

@@ -28,6 +28,7 @@ from calshift.api import (
 )
 from calshift.binning.edges import BinEdges
 from calshift.binning.statistics import ShiftStatistics
+from calshift.bounds.canonical_error import canonical_error_bound
 from calshift.engines.open import scan
 from calshift.engines.spark.tables import scan_spark
 from calshift.errors import InvalidInput, UnreliableWeights
@@ -50,6 +51,7 @@ from calshift.report import write_report
 from calshift.results import (
     AlgorithmVariance,
     CalibrationErrorResult,
+    CanonicalErrorBound,
     ClassWeights,
     Difference,
     LabelShiftCheck,
@@ -63,12 +65,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AlgorithmVariance", "BiasCorrectedTemperatureScaling", "BinEdges",
-    "CalibrationErrorResult", "Chain", "ClassWeights", "Difference",
+    "CalibrationErrorResult", "CanonicalErrorBound", "Chain", "ClassWeights", "Difference",
     "EnsembleTemperatureScaling", "InvalidInput", "IsotonicScaling",
     "LabelFreeTemperatureScaling", "LabelShiftCheck", "MonitoringResult", "Predictions",
     "PriorCorrection", "RecalibrationResult", "Recalibrator", "ReliabilityCurve",
     "ShiftScaling", "ShiftStatistics", "TemperatureScaling", "UnreliableWeights",
     "VectorScaling", "__version__", "accumulate", "bin_edges", "calibration_error",
+    "canonical_error_bound",
     "check_label_shift", "compare", "data", "label_shift_weights", "monitor",
     "plot_reliability", "plot_weights", "recalibrate", "reliability_curve",
     "resample_label_shift", "scan", "scan_spark", "simulate", "softmax",

@@ -40,7 +40,7 @@ def samples(names: tuple[str, ...]) -> tuple[Predictions, np.ndarray]:
     """A labelled source with these classes, and a target whose class priors differ."""
     simulation = GaussianSimulation(n_classes=len(names))
     p_source, y_source = simulation.source(ROWS, rng=1)
-    return Predictions(p_source, y_source, classes=names), simulation.target(ROWS, rng=2)[0]
+    return Predictions(p_source, y_source, classes=names), simulation.target(ROWS, rng=3)[0]
 
 
 def without(source: Predictions, label: int) -> Predictions:
@@ -78,7 +78,7 @@ def untrusted_result() -> CalibrationErrorResult:
 def binary_result() -> CalibrationErrorResult:
     simulation = BetaSimulation()
     source = Predictions(*simulation.source(ROWS, rng=1))
-    return estimated(source, simulation.target(ROWS, rng=2)[0])
+    return estimated(source, simulation.target(ROWS, rng=3)[0])
 
 
 def missing_result() -> CalibrationErrorResult:

@@ -132,6 +132,25 @@ def test_the_level_moves_the_gate(good):
     assert status(["check", *good, "--max-error", "0.06", "--level", "0.5"]) == 1
 
 
+def test_a_stated_drift_widens_the_interval(good, tmp_path, capsys):
+    assert status(["check", *good, "--max-error", "0.03"]) == 1
+    assert "came from another distribution, the interval could include the limit" in (
+        capsys.readouterr().out.replace("\n", " ")
+    )
+    out = tmp_path / "out.json"
+    wide = ["--max-error", "0.03", "--drift", "0.05"]
+    assert status(["check", *good, *wide, "--json", str(out)]) == 0
+    assert "The interval allows for 5% of the target rows" in capsys.readouterr().out
+    report = json.loads(out.read_text())
+    assert report["settings"]["drift"] == report["drift"]["stated"] == 0.05
+    assert report["target"]["root_interval"][0] < 0.03
+    assert status(["check", *good, "--drift", "2"]) == 2
+    assert "drift must be a number from 0 to 1" in capsys.readouterr().err
+    assert status(["check", *good, "--drift", "0.1", "--estimator", "paper"]) == 2
+    assert status(["monitor", *good, "--rows", "500", "--drift", "0.05", "--json", str(out)]) == 0
+    assert json.loads(out.read_text())["settings"]["drift"] == 0.05
+
+
 def test_3_where_more_than_the_mix_changed(other, capsys):
     assert status(["check", *other]) == 3
     assert capsys.readouterr().out.startswith("Not reliable: more than the class")

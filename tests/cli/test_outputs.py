@@ -254,8 +254,74 @@ def test_prometheus_holds_the_numbers_of_the_json(faces, report):
     assert found["calshift_max_error"] == 0.2
     assert found["calshift_exit_code"] == report["exit_code"]
     assert found["calshift_trusted"] == 1
-    assert found["calshift_label_shift_p_value"] == report["assumption"]["p_value"]
+    for one in report["diagnostics"]:
+        for state in ("passed", "waived"):
+            key = f'calshift_condition_{state}{{condition="{one["name"]}"}}'
+            assert found[key] == one[state]
+    assert found["calshift_label_shift_p_value"] == report["assumption"]["joint_p_value"]
     assert found["calshift_effective_sample_size"] == report["weights"]["ess"]
+
+
+def pair(path, **changed) -> str:
+    """A file like ``both`` with other arrays."""
+    arrays = {"p_source": P_SOURCE, "y_source": Y_SOURCE, "p_target": P_TARGET, "classes": NAMES}
+    np.savez(path, **(arrays | changed))
+    return str(path)
+
+
+def test_conditions_are_in_every_output(both, tmp_path, capsys):
+    """Without a test and with an overlap that is waived: all formats say so."""
+    out = {name: tmp_path / f"out.{name}" for name in ("report", "json", "markdown", "prometheus")}
+    asked = [part for name, path in out.items() for part in (f"--{name}", str(path))]
+    waived = ["--no-check", "--waive", "overlap", "--waive", "conditioning"]
+    assert status(["check", both, both, *asked, *waived]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    shift = ["label-shift-test", "label-shift-direction", "label-shift-distance"]
+    assert f"waived: {', '.join([*shift, 'conditioning', 'overlap'])}" in said.replace("- ", "-")
+    text = {name: path.read_text(encoding="utf-8") for name, path in out.items()}
+    found = {one["name"]: one for one in json.loads(text["json"])["diagnostics"]}
+    asked_for = {name for name, one in found.items() if one["waived"]}
+    assert asked_for == {*shift, "overlap", "conditioning"}
+    assert "| label-shift-test | waived |" in text["markdown"]
+    assert metrics(text["prometheus"])['calshift_condition_waived{condition="overlap"}'] == 1
+    rows = re.findall(r"<tr><td>([a-z-]+)</td><td>([a-z<>/ ]+)</td>", text["report"])
+    assert [name for name, state in rows[:5]] == [*shift, "conditioning", "overlap"]
+    assert {state for _, state in rows[5:]} == {"met"}
+
+
+def test_a_condition_that_fails_is_first_and_has_its_number(tmp_path, capsys):
+    wrong = pair(tmp_path / "wrong.npz", y_source=(Y_SOURCE + 1) % 3)
+    out, page = tmp_path / "out.json", tmp_path / "out.html"
+    assert status(["check", wrong, wrong, "--json", str(out), "--report", str(page)]) == 3
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("Not reliable: labels look shifted by one against the columns")
+    assert "not met: label-order" in said
+    rows = re.findall(r"<tr><td>([a-z-]+)</td><td>(.*?)</td>", page.read_text(encoding="utf-8"))
+    assert rows[0] == ("label-order", "<strong>not met</strong>")
+    assert json.loads(out.read_text(encoding="utf-8"))["diagnostics"][0]["failed"]
+
+
+def test_unknown_names_to_waive_end_with_status_2(both, tmp_path, capsys):
+    out = str(tmp_path / "out.npz")
+    for command in (["check"], ["weights"], ["monitor"], ["recalibrate", "-o", out]):
+        assert status([*command, both, both, "--waive", "nothing"]) == 2
+        assert "waive must name conditions among label-order" in capsys.readouterr().err
+
+
+def test_weights_are_tested_and_judged(both, tmp_path, capsys):
+    out = tmp_path / "out.json"
+    assert status(["weights", both, both, "--json", str(out)]) == 0
+    report = json.loads(out.read_text(encoding="utf-8"))
+    assert report["assumption"]["p_value"] > 0.05
+    assert "conditions of trust" in capsys.readouterr().out
+    flat = pair(tmp_path / "flat.npz", p_target=0.6 * P_TARGET + 0.4 * P_TARGET.mean(axis=0))
+    assert status(["weights", flat, flat]) == 3
+    said = " ".join(capsys.readouterr().out.split())
+    # flattened predictions are no mixture of the source's: the shares end next to a corner
+    assert re.match(r"Not reliable: class ant is estimated at (99|100)% of the target", said)
+    assert status(["weights", flat, flat, "--no-check"]) in (0, 3)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "waived: label-shift-test, label-shift-direction" in said
 
 
 def test_every_metric_has_a_help_line_and_a_type(faces):
@@ -385,21 +451,22 @@ def schema(name: str) -> dict:
 @pytest.mark.parametrize("name", ["report", "monitoring", "weights"])
 def test_the_schemas_are_schemas(name):
     jsonschema.Draft202012Validator.check_schema(schema(name))
-    assert schema(name)["properties"]["schema_version"] == {"const": 1}
+    assert schema(name)["properties"]["schema_version"] == {"const": 2}
 
 
 def test_json_keeps_its_schema(report):
     jsonschema.validate(report, schema("report"))
     assert report["schema"] == "calshift-report"
-    assert report["schema_version"] == 1
+    assert report["schema_version"] == 2
+    jsonschema.validate({**report, "more": 1}, schema("report"))  # open to additions
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
         lambda one: one.pop("verdict"),
-        lambda one: one.update(schema_version=2),
-        lambda one: one.update(unheard_of=1),
+        lambda one: one.update(schema_version=1),
+        lambda one: one["diagnostics"][0].pop("limit"),
         lambda one: one["target"].update(root="0.05"),
         lambda one: one["target"].update(root_interval=[0.1]),
         lambda one: one["classes"][0].pop("weight"),

@@ -59,6 +59,15 @@ def knots(a: Sample, hats: int) -> tuple:
     return t, *rows, np.array([B, 1, 2, B // 2, B]), hats, hat_basis.LEAST_ROWS
 
 
+def few_scores(a: Sample) -> tuple:
+    """Events with enough rows a score for a knot each, with too few, and with too many scores."""
+    rng = np.random.default_rng(5)
+    t = np.sort(rng.uniform(size=(E, 110)), axis=1)
+    rows = rng.poisson(14.0, (2, E, 110)).astype(float)
+    rows[:, 1] = 9.0
+    return t, *rows, np.array([100, 90, 101, 60, 110]), 21, hat_basis.LEAST_ROWS
+
+
 def source_influence(a: Sample, through: np.ndarray, own: float, threshold: float) -> tuple:
     total, x = np.zeros(N), np.zeros((N, D))
     rows = a.score, a.bins, a.true, a.weight, a.frequency
@@ -72,6 +81,7 @@ CASES = [
     (find_edges.cut_scores, lambda a: (a.score, a.frequency, *bins_of_cells(a)[1:])),
     (hat_basis.choose_knots, lambda a: knots(a, 7)),
     (hat_basis.choose_knots, lambda a: knots(a, 61)),
+    (hat_basis.choose_knots, few_scores),
     (row_sums.sum_source, lambda a: (a.score, a.bins, B, a.true, a.weight, a.frequency)),
     (row_sums.sum_source, lambda a: (a.score, a.bins, B, a.true, 0 * a.weight + 2, a.frequency)),
     (influence_sums.add_source_influence, lambda a: source_influence(a, a.through, 0.0, -1.0)),
@@ -134,6 +144,8 @@ def test_the_file_of_compiled_functions_imports_nothing_of_calshift():
     assert imported == {"__future__", "numpy", "numba"}
     assert functions.CELLS == score_grid.CELLS
     assert functions.CENTRE == score_grid.CENTRE
+    assert functions.DISTINCT == hat_basis.DISTINCT
+    assert functions.ROWS_A_SCORE == hat_basis.ROWS_A_SCORE
     assert score_grid.SHIFT[8] == functions.SHIFT
     assert score_grid.HALF + score_grid.WIDER[8] == functions.HALF
 

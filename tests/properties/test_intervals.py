@@ -192,6 +192,7 @@ def test_fixed_class_counts_leave_no_noise_in_a_constant_score(norm, interval):
     assert result.confidence_interval() == pytest.approx((0.25**norm,) * 2)
 
 
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")  # the bad model looks reversed
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("kind", BINNED)
 def test_interval_of_a_calibrated_model_contains_0_and_of_a_bad_one_does_not(kind, norm):

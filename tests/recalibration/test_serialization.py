@@ -37,14 +37,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
 
 NAMES = ("cat", "dog", "eel")
 LEARNED = {
-    TemperatureScaling: ["temperature_"],
-    BiasCorrectedTemperatureScaling: ["temperature_", "biases_"],
-    VectorScaling: ["slopes_", "biases_"],
+    TemperatureScaling: ["temperature_", "floors_"],
+    BiasCorrectedTemperatureScaling: ["temperature_", "biases_", "floors_"],
+    VectorScaling: ["slopes_", "biases_", "floors_"],
     IsotonicScaling: ["scores_", "frequencies_"],
     EnsembleTemperatureScaling: ["temperature_", "shares_"],
     LabelFreeTemperatureScaling: ["temperature_", "class_weights_"],
     PriorCorrection: ["class_weights_"],
-    ShiftScaling: ["slopes_", "biases_", "class_weights_"],
+    ShiftScaling: ["slopes_", "biases_", "class_weights_", "floors_"],
 }
 KINDS = tuple(LEARNED)
 every = pytest.mark.parametrize("kind", KINDS)
@@ -334,9 +334,9 @@ def test_methods_by_name_and_by_object(name):
     one, two = (calshift.recalibrate(p, y, q, method=m, check=False) for m in (name, made))
     with pytest.raises(NotFittedError):
         check_is_fitted(made)  # what was given stays as it was
-    assert type(one.recalibrator) is type(made)
+    assert type(one.requested) is type(made)
     np.testing.assert_array_equal(one.probabilities, two.probabilities)
-    np.testing.assert_array_equal(one.probabilities, clone(made).fit(p, y, q).transform(q))
+    np.testing.assert_array_equal(one.requested.transform(q), clone(made).fit(p, y, q).transform(q))
     assert one.after.estimate == two.after.estimate
     assert one.before.assumption is None
     json.dumps(one.to_dict(), allow_nan=False)

@@ -307,15 +307,18 @@ def without_noise(size, s2, norm):
 def bin_residual(u, w):
     """U_b = sum w u / W_b, and its noise s_b^2, from the rows of one bin.
 
-    l_i = w_i / W_b, o_i = l_i (u_i - U_b), s_b^2 = sum_i (o_i^2 - 2 l_i U_b o_i) / (1 - l_i)
+    l_i = w_i / W_b, o_i = l_i (u_i - U_b), L = sum_i l_i^2
+
+    s_b^2 = sum_i [ o_i^2 (1 + l_i - L) - 2 (l_i - L) U_b o_i ] / (1 - l_i)
     """
     W = sum(w)
     U = sum(w_i * u_i for w_i, u_i in zip(w, u, strict=True)) / W
+    L = sum(w_i**2 for w_i in w) / W**2
     s2 = 0.0
     for w_i, u_i in zip(w, u, strict=True):
         leverage = w_i / W
         o = leverage * (u_i - U)
-        s2 += (o**2 - 2 * leverage * U * o) / (1 - leverage)
+        s2 += (o**2 * (1 + leverage - L) - 2 * (leverage - L) * U * o) / (1 - leverage)
     return U, s2
 
 

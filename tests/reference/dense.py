@@ -2,7 +2,8 @@
 
 The formulas of docs/mathematics.md 4 and 8 in the order in which they stand there, without sums
 over bins: a design matrix, one move a row, and the law that the moves give. The basis (which bins,
-which hats) and the influence functions phi of the class weights are taken as given.
+which hats), the influence functions phi of the class weights, and draws of the weights are taken as
+given; the regressions are fitted again for each draw, from the rows.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Problem:
     X: np.ndarray
     Xt: np.ndarray
     mean: np.ndarray  # (n,) the target's mean score in the bin of each source row
+    bins: np.ndarray  # (n,) the bin of each source row
     room_up: np.ndarray | None = None  # how far a frequency may lie above the score, on hats
     room_down: np.ndarray | None = None
 
@@ -45,8 +47,9 @@ def problems(kind, p, y, q, w, bins):
         edges = mass_edges(ft, bins) if isinstance(bins, int) else bins
         source, target, _ = binned_places(f, ft, edges, [w[label] > 0 for label in y])
         indicator = np.eye(max(source + target) + 1)
-        mean = means(*([bin_of(score, edges) for score in some] for some in (f, ft)), ft)
-        found.append(Problem(np.subtract(event, f), indicator[source], indicator[target], mean))
+        mine, others = (np.array([bin_of(score, edges) for score in some]) for some in (f, ft))
+        mean, u = means(mine, others, ft), np.subtract(event, f)
+        found.append(Problem(u, indicator[source], indicator[target], mean, mine))
     return found
 
 
@@ -59,7 +62,7 @@ def _on_hats(kind, p, y, q, w, here, there):
         source, target = (edges.locate(k, np.array(scores)) for scores in (f, ft))
         room, u = means(target, target, ft), np.subtract(event, f)
         mean = means(source, target, ft)
-        found.append(Problem(u, height[source], height[target], mean, 1 - room, room))
+        found.append(Problem(u, height[source], height[target], mean, source, 1 - room, room))
     return found
 
 
@@ -89,15 +92,26 @@ class Moved:
     slack: np.ndarray
     x: np.ndarray  # (n, L), (m, L)
     xt: np.ndarray
-    plain: np.ndarray  # (n, L) x without the factor for leverage
+    xo: np.ndarray  # (observations outside both samples, L)
+    plain: np.ndarray  # (n, L) x without factors for leverage, and (m, L) xt
+    plain_t: np.ndarray
+    apart: np.ndarray  # (n, L) by what far exceeds x, and (n, L) the part of x through the weights
+    through: np.ndarray
     far: np.ndarray  # (n, L) x with the residual as it moves the fit when the row is left out
-    lean: np.ndarray  # (L,) sum_i l_i o_i / (1 - l_i)
+    lean: np.ndarray  # (L,) sum_i (l_i - the mean near by) o_i / (1 - l_i)
     S: np.ndarray
+    C: np.ndarray  # by which it is corrected for the bias of squared residuals
     at: np.ndarray  # (m, L) the basis at the target in these coordinates
+    bias: float  # expected excess of |a|^2
+    changes: np.ndarray | None = None  # (draws,) of the error by drawn weights
 
 
-def moved(problem, w, y, phi, phi_target, stratified=False):
-    """alpha, o, l, Gam and the moves x_i, x_j of one event; w: (K,); phi: (n, K), (m, K)."""
+def moved(problem, w, y, phi, phi_target, outside, stratified=False, drawn=None):
+    """alpha, o, l, Gam and the moves x_i, x_j of one event; w: (K,); phi: (n, K), (m, K), (o, K).
+
+    A weight moves the fit without a row through the others' residuals: through e / (1 - l) of each.
+    ``drawn`` (draws, K) are weights from the distribution of estimated ones.
+    """
     X, Xt, u, w_i = problem.X, problem.Xt, problem.u, w[y]
     n, m = len(X), len(Xt)
     M, A = Xt.T @ Xt / m, X.T @ (w_i[:, None] * X)
@@ -111,21 +125,77 @@ def moved(problem, w, y, phi, phi_target, stratified=False):
     leverage = w_i * np.einsum("il,lk,ik->i", X, inverse, X)
     slack = np.maximum(1 - leverage, LEAST_SLACK)
     o = (w_i * e)[:, None] * X @ inverse
-    gam = np.stack([(inverse @ X[y == c].T @ e[y == c]) for c in range(len(w))], axis=1)
+    apart = e / slack
+    gam = np.stack([(inverse @ X[y == c].T @ apart[y == c]) for c in range(len(w))], axis=1)
     through = phi @ gam.T / n
+    plain = np.stack([(inverse @ X[y == c].T @ e[y == c]) for c in range(len(w))], axis=1)
     root = linalg.cholesky(M)  # M = root' root, so that |root v|^2 = v' M v
     x = (o / np.sqrt(slack)[:, None] + through) @ root.T
     far = (o / slack[:, None] + through) @ root.T
+    once = (o / slack[:, None]).T @ through  # residuals and weights of the same row
+    wider = far - x
+    between = x.T @ x
     if stratified:
         x, far = within(x, y), within(far, y)
-    xt = phi_target @ gam.T / m @ root.T
+    between = between - x.T @ x
+    xt, xo = phi_target @ gam.T / m @ root.T, outside @ gam.T @ root.T
+    V_i = X @ inverse
+    expected = (w_i * e) ** 2 / slack
+    fitted = np.einsum("il,jl->ij", X, V_i) ** 2 @ expected  # variance of g at each row
+    near = X @ ((X.T @ w_i**2) / (X.T @ w_i)) * leverage / w_i
+    each = leverage * expected - w_i**2 * fitted
+    pull = leverage / slack
+    C = root @ V_i.T @ (each[:, None] * V_i) @ root.T
+    cross = wider.T @ through @ root.T  # which x' x lacks
+    S = x.T @ x + xt.T @ xt + xo.T @ xo + cross + cross.T
+    bias, changes = np.trace(S) + np.trace(C), None
+    if drawn is not None:
+        own = np.sum(expected * ((V_i @ root.T) ** 2).sum(axis=1)) + np.trace(C)
+        trace_weight = ((V_i @ root.T) ** 2).sum(axis=1)
+        about = cell_means(e, problem.bins * len(w) + y)
+        noise = np.array([noise_of(v[y], about, trace_weight) for v in (w, *drawn)])
+        mass = w[y].sum()
+        refitted = np.array(
+            [plugin_of(problem, v[y], M, alpha, inverse * mass) for v in (w, *drawn)]
+        )
+        plugins = refitted[1:] - refitted[0]
+        explained = own * (noise[1:] / noise[0] - 1)
+        changes = plugins - np.clip(explained, np.minimum(plugins, 0), np.maximum(plugins, 0))
+        cross, most = 2 * np.trace(M @ once), 2 * np.sqrt(max(own, 0) * max(plugins.mean(), 0))
+        bias = own + changes.mean() + np.clip(cross, -most, most) - np.trace(between)
     return Moved(
-        a=root @ alpha, inverse=inverse, g=X @ alpha, gt=Xt @ alpha, e=e, slack=slack, x=x, xt=xt,
-        plain=(o + through) @ root.T, far=far,
-        lean=root @ (o.T @ (leverage / slack)),
-        S=x.T @ x + xt.T @ xt,
-        at=Xt @ np.linalg.inv(root),
+        a=root @ alpha, inverse=inverse, g=X @ alpha, gt=Xt @ alpha, e=e, slack=slack,
+        x=x, xt=xt, xo=xo, far=far, apart=wider, through=through @ root.T,
+        plain=(o + phi @ plain.T / n) @ root.T, plain_t=phi_target @ plain.T / m @ root.T,
+        lean=root @ (o.T @ (pull - near * (1 + pull))),
+        S=S, C=C, at=Xt @ np.linalg.inv(root), bias=bias, changes=changes,
     )  # fmt: skip
+
+
+def cell_means(values, cell):
+    """The mean of each row's cell, a bin and a label: scores differ little within it."""
+    total, count = np.bincount(cell, values), np.bincount(cell)
+    return total[cell] / count[cell]
+
+
+def noise_of(w_i, e, trace_weight):
+    """What the noise of residuals adds to |a|^2 with these weights, up to a factor."""
+    return np.sum(w_i**2 * e**2 * trace_weight) / w_i.sum() ** 2
+
+
+def plugin_of(problem, w_i, M, alpha, inverse):
+    """The mean of g^2 over the target, at most 1, of a fit with these weights of the rows.
+
+    Where A is below its floor the fit is linear in the weights, around the fit that was made, whose
+    inverse is for weights that sum to 1.
+    """
+    X, u = problem.X, problem.u
+    A = X.T @ (w_i[:, None] * X)
+    if linalg.eigvalsh(A / w_i.sum(), M)[0] > FLOOR:
+        fit = np.linalg.solve(A, X.T @ (w_i * u))
+    else:
+        fit = alpha + inverse @ X.T @ (w_i * (u - X @ alpha)) / w_i.sum()
+    return min(fit @ M @ fit, 1.0)
 
 
 def within(values, y):
@@ -187,13 +257,49 @@ class SamplingDistribution:
         return law.cdf(root**2) + law.sf((2 * mean - root) ** 2)
 
 
+class DrawnDistribution:
+    """The law of an error whose class weights are estimated, and known by draws.
+
+    Distances of the residuals' part and of the weights' part from the estimate add in squares.
+    """
+
+    def __init__(self, whole, changes):
+        even = (changes[: len(changes) // 2] + changes[len(changes) // 2 :]) / 2  # antithetic pairs
+        self.whole, self.changes, mean = whole, changes, changes.mean()
+        self.plug, self.bias, self.V1, self.T = whole.plug, whole.bias, whole.V1, whole.T
+        directions = 2 * mean**2 / even.var() if mean > 0 else np.inf  # of equal importance
+        self.known = max(mean, 0) - min(max(mean, 0), mean / directions)
+        self.residuals = SamplingDistribution(
+            max(whole.plug, 0), max(whole.bias - mean, 0), max(whole.V1 - changes.var(), 0),
+            max(whole.T - even.var() / 2, 0),
+        )  # fmt: skip
+
+    @property
+    def estimate(self):
+        return self.whole.estimate
+
+    @property
+    def standard_error(self):
+        both = np.hypot(self.residuals.standard_error, self.changes.std())
+        return max(self.whole.standard_error, both)
+
+    def interval(self, level):
+        ends = np.percentile(self.changes, [50 * (1 - level), 50 * (1 + level)]) - self.known
+        low, high = self.residuals.interval(level)
+        down = np.hypot(max(self.residuals.estimate - low, 0), min(ends[0], 0))
+        up = np.hypot(max(high - self.residuals.estimate, 0), max(ends[1], 0))
+        estimate = max(self.plug, 0) - self.bias
+        return max(estimate - down, 0), max(estimate + up, 0)
+
+
 def square_law(events, y, labelled=False, stratified=False):
     """The law of the mean over the events: stacked coordinates, each over sqrt E."""
-    E, n = len(events), len(events[0].x)
-    stacked = (np.hstack([getattr(one, k) for one in events]) for k in ("x", "far", "xt"))
-    x, far, xt = (matrix / np.sqrt(E) for matrix in stacked)
+    E, n, names = len(events), len(events[0].x), ("x", "far", "xt", "xo", "apart", "through")
+    stacked = (np.hstack([getattr(one, k) for one in events]) for k in names)
+    x, far, xt, xo, wider, through = (matrix / np.sqrt(E) for matrix in stacked)
     a = np.concatenate([one.a for one in events]) / np.sqrt(E)
-    S = x.T @ x + xt.T @ xt
+    cross = wider.T @ through
+    S = x.T @ x + xt.T @ xt + xo.T @ xo + cross + cross.T
     lean = np.mean([2 * one.a @ one.lean for one in events])
     gbar = np.mean([one.gt**2 for one in events], axis=0)  # g_j
     apart = gbar - gbar.mean()
@@ -202,14 +308,20 @@ def square_law(events, y, labelled=False, stratified=False):
         V1 = np.sum((2 * far @ a + own / n) ** 2)
     else:
         m = len(gbar)
-        V1 = 4 * a @ (far.T @ far + xt.T @ xt) @ a
+        V1 = 4 * a @ (far.T @ far + xt.T @ xt + xo.T @ xo) @ a
         V1 += apart @ apart / m**2 + 4 * np.mean(apart * (xt @ a))
-    return SamplingDistribution(a @ a + lean, np.trace(S), V1, np.sum(S**2))
+    bias = np.mean([max(one.bias, 0.0) for one in events])
+    law = SamplingDistribution(a @ a + lean, bias, V1, np.sum(S**2))
+    if events[0].changes is None:
+        return law
+    return DrawnDistribution(law, np.mean([one.changes for one in events], axis=0))
 
 
 def gaps(problem, one):
     """|d| at every target row: |g| with its noise taken out."""
-    noise = np.einsum("jl,lk,jk->j", one.at, one.S, one.at) - 2 * one.gt * (one.at @ one.lean)
+    noise = np.einsum("jl,lk,jk->j", one.at, one.S + one.C, one.at) - 2 * one.gt * (
+        one.at @ one.lean
+    )
     d = np.array([unfold(abs(g), s2, 1) for g, s2 in zip(one.gt, noise, strict=True)])
     if problem.room_up is None:
         return d
@@ -234,7 +346,7 @@ def left_out_sign(problem, one, w_i):
     return np.clip(left_out_fit(problem, one, w_i) / error, -1, 1)
 
 
-def signed(problem, one, w, y, phi, phi_target):
+def signed(problem, one, w, y, phi, phi_target, outside):
     """sum w u sign(g) / sum w: with left-out signs, and how rows and weights move it."""
     w_i, W = w[y], w[y].sum()
     least = w_i @ (problem.u * left_out_sign(problem, one, w_i)) / W
@@ -242,4 +354,4 @@ def signed(problem, one, w, y, phi, phi_target):
     mean = w_i @ along / W
     slope = np.array([np.sum((along - mean)[y == c]) / W for c in range(len(w))])
     source = w_i * (along - mean) / W + phi @ slope / len(y)
-    return least, source, phi_target @ slope / len(phi_target)
+    return least, source, phi_target @ slope / len(phi_target), outside @ slope

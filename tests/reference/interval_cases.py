@@ -44,22 +44,38 @@ def estimated(p, y, q, weights, **options):
 
 
 def influences(result, p, y, q):
-    """phi of both sides as (n, K), (m, K), with 0 for classes that the source never showed."""
+    """phi of both sides as (n, K), (m, K), with 0 for classes that the source never showed.
+
+    And of what is in neither sample: for auto the distance of the two priors that it combines.
+    """
     found, K = result.class_weights, len(result.class_weights)
-    out = np.zeros((len(p), K)), np.zeros((len(q), K))
+    outside = np.zeros((0 if found.influence is None else len(found.influence.outside), K))
+    out = np.zeros((len(p), K)), np.zeros((len(q), K)), outside
     if found.influence is not None:
         seen = ~np.isnan(found.values)
+        outside[:, seen] = found.influence.outside
         out[0][:, seen] = found.influence.source(Predictions(p, y))
         out[1][:, seen] = found.influence.target(Predictions(q))
     return out
 
 
+def drawn_weights(result):
+    """(draws, K) weights from the distribution of estimated ones; None if they are given."""
+    found = result.class_weights
+    ratios = None if found.influence is None else found.influence.prior_ratios
+    if ratios is None:
+        return None
+    seen, out = ~np.isnan(found.values), np.zeros((len(ratios), len(found)))
+    out[:, seen] = ratios * found.values[seen]
+    return out
+
+
 def no_influence(n, m, K):
     """Of weights that are known."""
-    return np.zeros((n, K)), np.zeros((m, K))
+    return np.zeros((n, K)), np.zeros((m, K)), np.zeros((0, K))
 
 
-def fits_of(kind, p, y, q, w, bins, phi, stratified=False):
+def fits_of(kind, p, y, q, w, bins, phi, stratified=False, drawn=None):
     """The problem of each event, and how the rows move it."""
     todo = problems(kind, p, y, q, w, bins)
-    return todo, [moved(one, w, y, *phi, stratified) for one in todo]
+    return todo, [moved(one, w, y, *phi, stratified, drawn) for one in todo]

@@ -13,6 +13,7 @@ from interval_cases import (
     BINS,
     LEVELS,
     SHAPES,
+    drawn_weights,
     estimated,
     fits_of,
     influences,
@@ -23,7 +24,7 @@ from scipy import stats
 
 import calshift
 
-WEIGHTS = ("given", "em-bcts", "bbse-soft")
+WEIGHTS = ("given", "auto", "em-bcts", "bbse-soft")
 
 
 def ends(level, least, estimate, se, square):
@@ -51,16 +52,18 @@ def test_without_labels(kind, weights, bins, heat, stratified):
     options = {"kind": kind, "bins": bins, "norm": 1, "stratified": stratified}
     result = estimated(p, y, q, w if weights == "given" else weights, **options)
     phi, w = influences(result, p, y, q), result.class_weights.values
-    todo, fits = fits_of(kind, p, y, q, w, bins, phi, stratified)
+    drawn = drawn_weights(result)
+    todo, fits = fits_of(kind, p, y, q, w, bins, phi, stratified, drawn)
     parts = [signed(one, fit, w, y, *phi) for one, fit in zip(todo, fits, strict=True)]
     d = [gaps(one, fit) for one, fit in zip(todo, fits, strict=True)]
 
     def moments(which):
-        least, source, target = (np.mean([parts[c][k] for c in which], axis=0) for k in range(3))
+        means = (np.mean([parts[c][k] for c in which], axis=0) for k in range(4))
+        least, source, target, outside = means
         gap = np.mean([d[c] for c in which], axis=0)
         source = within(source, y) if stratified else source
         target = target + (gap - gap.mean()) / len(q)
-        se = np.sqrt(source @ source + target @ target)
+        se = np.sqrt(source @ source + target @ target + outside @ outside)
         return least, gap.mean(), se, square_law([fits[c] for c in which], y)
 
     least, estimate, se, square = moments(range(len(fits)))

@@ -109,13 +109,14 @@ def test_a_class_of_weight_zero_does_not_fill_a_bin(kind, estimator):
 def test_by_hand():
     """One bin, weights 1/2 and 3/2, residuals -.2, -.3, .4, .1: U = (-.25 + .75) / 4 = .125.
 
-    l = 1/8, 1/8, 3/8, 3/8; e = -.325, -.425, .275, -.025; the noise is the sum of
-    l^2 (e^2 - 2 U e) / (1 - l) = .00333705 + .00512277 + .00154687 + .00154688 = .01155357.
+    l = 1/8, 1/8, 3/8, 3/8; e = -.325, -.425, .275, -.025; L = .3125, the sum of l^2; noise:
+    l^2 e^2 (1 + l - L) / (1 - l) sums .00153251, .00262068, .01807910 and .00014941, less 2 U times
+    l (l - L) e / (1 - l), .00870536, .01138393, .01031250 and -.00093750: .01501562 in all.
     """
     result = calshift.target_calibration_error(
         [0.2, 0.3, 0.6, 0.9], [0, 0, 1, 1], [0.4, 0.7, 0.8], weights=[0.5, 1.5], bins=1
     )
-    assert result.estimate == pytest.approx(0.125**2 - 0.01155357, abs=1e-8)
+    assert result.estimate == pytest.approx(0.125**2 - 0.01501562, abs=1e-8)
 
 
 @pytest.mark.parametrize("norm", [1, 3])

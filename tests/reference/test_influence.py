@@ -7,15 +7,19 @@ derivative is central with a step of a twentieth of a row. (docs/mathematics.md 
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
 from calshift import Predictions
 from calshift.engines import Arrays
-from calshift.scaling.fit import Prior
+from calshift.scaling.fit import Prior, fit_scaling
 from calshift.weights import METHODS, estimate_weights
+from calshift.weights.likelihood import fit_likelihood
 
 STEP = 0.05
+MATCHED = importlib.import_module("calshift.weights.matched")  # a method has the same name
 ROWS = range(0, 40, 5)
 
 
@@ -113,7 +117,47 @@ def test_influence_is_the_derivative_by_a_sample_weight(method, on_source, on_ta
 
 def test_every_method_is_looked_at():
     mark = test_influence_is_the_derivative_by_a_sample_weight.pytestmark[0]
-    assert {case[0] for case in mark.args[1]} == set(METHODS)
+    assert {case[0] for case in mark.args[1]} | {"auto", "matched"} == set(METHODS)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("method", ["matched", "auto"])
+def test_influence_of_matched_weights_and_of_auto(method, seed, monkeypatch):
+    """For fixed features, which tune a consistent method only, and a fixed share of em-bcts.
+
+    The features have no influence to first order, as their means agree whatever they are.
+    """
+    monkeypatch.setattr(Prior, "update_strength", lambda self, strength, *_: 0 * strength)
+    source, target = sample(seed)
+    counts = np.bincount(source.y).astype(float)
+    calibrate = fit_scaling("bcts", Arrays(source), counts)
+    tuned = fit_likelihood(Arrays(source), Arrays(target), counts, calibrate).weights
+    posteriors = MATCHED._candidates(Arrays(source), counts, calibrate)[:1]
+    found = estimate_weights(method, Arrays(source), Arrays(target))
+    monkeypatch.setattr(MATCHED, "_candidates", lambda *_: posteriors)
+
+    def matching(pair):
+        one, other = map(Arrays, pair)
+        own = np.bincount(pair[0].y, pair[0].frequency)
+        return MATCHED.fit_matched(one, other, own, calibrate, tuned).weights
+
+    share = found.influence.inner.share if method == "auto" else 0.0
+    assert (method == "auto") == (0 < share <= 1)
+    assert share < 1 or seed != 1  # both methods have a part
+    for side, batch in (("source", source), ("target", target)):
+        phi = getattr(found.influence.inner, side)(batch)[ROWS]
+        numeric = []
+        for row in ROWS:
+            ends = []
+            for more in (STEP, -STEP):
+                pair = [source, target]
+                pair[side == "target"] = with_weight(batch, row, more)
+                ends.append(matching(pair))
+            slope = (1 - share) * (ends[0] - ends[1]) / (2 * STEP) * batch.size
+            if share:
+                slope = slope + share * derivative("em-bcts", source, target, side, row)
+            numeric.append(slope)
+        np.testing.assert_allclose(phi, numeric, atol=5e-5 * np.abs(phi).max())
 
 
 @pytest.mark.parametrize("method", ["elsa", "kmm"])

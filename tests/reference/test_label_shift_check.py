@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 from scipy.stats import chi2
 
 import calshift
-from calshift.diagnostics import overidentification_test as overidentification
-from calshift.diagnostics.overidentification_test import (
-    Tables,
-    likeliest_mixture,
-    nearest_mixture,
-    p_value,
-)
+from calshift.diagnostics import null_bootstrap
+from calshift.diagnostics.cell_tables import Tables, fit_tables, likeliest_mixture
+from calshift.diagnostics.nonnegative_shares import solve_shares
+from calshift.diagnostics.null_bootstrap import draw_p_values
+from calshift.diagnostics.overidentification_test import nearest_mixture
 
 LEVELS = np.array([0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.99])  # far apart in log-odds
 
@@ -73,51 +72,73 @@ def brute_join(source, target, groups, K):
     return name
 
 
-def brute_statistic(A, n, h, m, steps=60, tied=None):
-    """J and df with the whole covariance, one cell dropped, q = last + differences.
-
-    Classes that are tied, with equal columns, share their mass.
-    """
-    L, S = A.shape
-    prior = n / n.sum()
-    q = prior
+def brute_likelihood(N, M, steps=300):
+    """q of the largest likelihood of both tables in unmerged cells, as the noise is taken there."""
+    n, pooled = N.sum(axis=0), N.sum(axis=1) + M
+    A = N + 0.05 * np.outer(pooled / pooled.sum(), np.ones(len(n)))
+    A, q = A / A.sum(axis=0), n / n.sum()
     for _ in range(steps):
-        positive = np.clip(q, 0, None)
-        w = (m * positive / positive.sum() + S * prior) / (m + S)
-        mu = A @ w
-        V = (np.diag(mu) - np.outer(mu, mu)) / m
-        for y in range(S):
-            V += w[y] ** 2 * (np.diag(A[:, y]) - np.outer(A[:, y], A[:, y])) / (n[y] - 1)
-        inner = np.linalg.inv(V[:-1, :-1])
-        X, z = A[:-1, :-1] - A[:-1, -1:], h[:-1] - A[:-1, -1]
-        part = np.linalg.lstsq(X.T @ inner @ X, X.T @ inner @ z, rcond=1e-12)[0]
-        q = np.append(part, 1 - part.sum())
-        if tied is not None:
-            q[tied] = q[tied].mean()
-    g = h - A @ q
-    J = g[:-1] @ inner @ g[:-1]
-    return J, L - 1 - np.linalg.matrix_rank(A[:, :-1] - A[:, -1:], 1e-6), g / np.sqrt(np.diag(V))
+        mass = np.array([M * A[:, y] * q[y] / np.maximum(A @ q, 1e-300) for y in range(len(n))]).T
+        A = (N + mass) / (N + mass).sum(axis=0)
+        before, q = q, mass.sum(axis=0) / mass.sum()
+        if np.abs(q - before).sum() < 1e-4:
+            break
+    return q
 
 
-def brute_check(p, y, q, tied=None):
+def brute_statistic(A, n, h, m, start, d):
+    """J, df, z and residuals with the whole covariance at ``start``, one cell dropped.
+
+    Shares of at least 0 by scipy's nnls, with sum 1 by a heavy row.
+    """
+    w = (m * start / start.sum() + len(n) * n / n.sum()) / (m + len(n))
+    mu = A @ w
+    V = (np.diag(mu) - np.outer(mu, mu)) / m
+    for y in range(len(n)):
+        V += w[y] ** 2 * (np.diag(A[:, y]) - np.outer(A[:, y], A[:, y])) / (n[y] - 1)
+    D = A @ (w / m + w**2 / (n - 1))
+    X = np.vstack([A / np.sqrt(D)[:, None], 1e4 * np.sqrt(m) * np.ones(len(n))])
+    q = nnls(X, np.append(h / np.sqrt(D), 1e4 * np.sqrt(m)))[0]
+    g, some = h - A @ q, A[:, q > 0]
+    J = g @ (g / D)
+    if (q > 0).all():  # then this is the J of the whole covariance
+        np.testing.assert_allclose(J, g[:-1] @ np.linalg.solve(V[:-1, :-1], g[:-1]), rtol=1e-6)
+    hat = some @ np.linalg.pinv(some.T @ (some / D[:, None]), 1e-9) @ (some / D[:, None]).T
+    rest = np.eye(len(h)) - hat
+    z = d @ g / np.sqrt(d @ rest @ np.diag(D) @ rest.T @ d)
+    return J, len(h) - np.linalg.matrix_rank(some, 1e-6), z, g / np.sqrt(np.diag(V))
+
+
+def brute_check(p, y, q):
     K = p.shape[1]
     groups = 4 if K <= 3 else 2
     source, target = brute_cells(p, q, groups)
     name = brute_join(source, target, groups, K)
-    cells = sorted({name[c] for c in [*source, *target]}, key=str)
     labels = sorted(set(y.tolist()))
-    N = np.array([[sum(name[c] == cell and k == label for c, k in zip(source, y, strict=True))
-                   for label in labels] for cell in cells], dtype=float)  # fmt: skip
-    M = np.array([sum(name[c] == cell for c in target) for cell in cells], dtype=float)
-    J, df, residual = brute_statistic(
-        N / N.sum(axis=0), N.sum(axis=0), M / M.sum(), M.sum(), tied=tied
+
+    def counted(cells, name):
+        N = [[sum(name[c] == cell and k == label for c, k in zip(source, y, strict=True))
+              for label in labels] for cell in cells]  # fmt: skip
+        M = [sum(name[c] == cell for c in target) for cell in cells]
+        return np.array(N, dtype=float), np.array(M, dtype=float)
+
+    every = [(a, g) for a in range(K) for g in range(groups)]
+    start = brute_likelihood(*counted(every, {cell: cell for cell in every}))
+    cells = sorted({name[c] for c in [*source, *target]}, key=str)
+    N, M = counted(cells, name)
+    both = [*source, *target]
+    level = dict(zip(range(groups), np.linspace(-1, 1, groups), strict=True))
+    mean = {a: np.mean([level[g] for b, g in both if b == a] or [0]) for a in range(K)}
+    d = np.array([np.mean([level[c[1]] - mean[c[0]] for c in both if name[c] == x]) for x in cells])
+    J, df, z, residual = brute_statistic(
+        N / N.sum(axis=0), N.sum(axis=0), M / M.sum(), M.sum(), start, d
     )
     where = {cell: k for k, cell in enumerate(cells)}
     table = [
         [residual[where[name[a, g]]] if name[a, g] in where else np.nan for g in range(groups)]
         for a in range(K)
     ]
-    return J, df, np.array(table)
+    return J, df, z, np.array(table)
 
 
 @pytest.mark.parametrize(
@@ -125,31 +146,60 @@ def brute_check(p, y, q, tied=None):
     [(0, 2, 300, 200), (1, 2, 60, 400), (2, 3, 300, 300), (3, 4, 300, 200), (4, 5, 400, 150),
      (5, 5, 90, 300), (6, 7, 120, 120), (7, 6, 500, 60), (8, 3, 40, 40)],
 )  # fmt: skip
-def test_statistic_degrees_of_freedom_and_residuals(monkeypatch, seed, K, n, m):
+def test_statistics_degrees_of_freedom_and_residuals(seed, K, n, m):
     p, y, q = sample(seed, K, n, m)
-    J, df, residuals = brute_check(p, y, q)
-    once = calshift.check_label_shift(p, y, q)
-    monkeypatch.setattr(overidentification, "STEPS", 60)
+    J, df, z, residuals = brute_check(p, y, q)
     found = calshift.check_label_shift(p, y, q)
     assert found.df == df
     assert found.df > 0
-    np.testing.assert_allclose(found.statistic, J, rtol=1e-6)
-    np.testing.assert_allclose(found.residuals, residuals, atol=1e-5)
-    # two steps from the shares of the likelihood are as good as sixty, up to a few percent
-    np.testing.assert_allclose(once.statistic, J, rtol=0.05)
+    np.testing.assert_allclose(found.statistic, J, rtol=1e-5)
+    np.testing.assert_allclose(found.direction, z, rtol=1e-5)
+    np.testing.assert_allclose(found.residuals, residuals, atol=1e-4)
 
 
-def test_classes_with_equal_columns_count_once(monkeypatch):
+def test_classes_with_equal_columns_count_once():
     """Rank below the number of classes: two labels with the same rows."""
-    monkeypatch.setattr(overidentification, "STEPS", 60)
     p, y, q = sample(9, 4, 300, 300)
     first = p[y == 0]
     p = np.concatenate([p[y != 3], first])
     y = np.concatenate([y[y != 3], np.full(len(first), 3)])
     found = calshift.check_label_shift(p, y, q)
-    J, df, _ = brute_check(p, y, q, tied=[0, 3])
+    J, df, _, _ = brute_check(p, y, q)
     assert found.df == df == 5  # eight cells, three different columns
     np.testing.assert_allclose(found.statistic, J, rtol=1e-5)
+
+
+@pytest.mark.parametrize("S", [2, 5, 12])
+def test_shares_are_those_of_a_quadratic_program(S):
+    """Half of the problems have their unrestricted minimum far outside; 40 of them at once."""
+    rng = np.random.default_rng(S)
+    X = rng.random((40, 2 * S, S))
+    size = np.sqrt(np.sum(X**2, axis=1))
+    true = rng.dirichlet(np.ones(S), 40) + np.where(rng.random((40, 1)) < 0.5, 1.0, 0.0) * (
+        rng.normal(size=(40, S))
+    )
+    h = np.sum(X * true[:, None], axis=2)
+    unit = X / size[:, None]
+    pull = np.sum(unit * h[:, :, None], axis=1)
+    x, active, _ = solve_shares(unit.transpose(0, 2, 1) @ unit, pull, size, pull)
+    assert np.array_equal(x > 0, active)
+    for k in range(40):
+        heavy = 1e4
+        best = nnls(np.vstack([X[k], heavy * np.ones(S)]), np.append(h[k], heavy))[0]
+        np.testing.assert_allclose(x[k] / size[k], best, atol=1e-5)
+        np.testing.assert_allclose(np.sum(x[k] / size[k]), 1)
+
+
+def test_negative_shares_are_not_allowed():
+    """A target outside the range of all mixtures has a statistic that no share below 0 removes."""
+    source = np.array([[80.0, 20], [40, 40], [20, 80], [60, 60]])
+    target = np.array([300.0, 60, 0, 60])
+    fit = nearest_mixture(source[None], target[None], np.array([0.9, 0.1]), np.zeros((1, 4)))
+    assert fit.shares.tolist() == [[1.0, 0.0]]
+    assert fit.df.tolist() == [3]  # four cells, one class in use
+    scale = 1 / np.sqrt(fit.noise[0])
+    free = np.linalg.lstsq(source / 200 * scale[:, None], target / 420 * scale, rcond=None)[0]
+    assert free.min() < -0.2
 
 
 def test_the_null_is_a_maximum_of_the_likelihood():
@@ -175,7 +225,7 @@ def test_bootstrap_and_chi_square_agree_on_large_samples(monkeypatch, effect):
     2000 draws without stopping: the standard error of p is at most .0112, and 4 of them allow
     for four cells of three tables each.
     """
-    monkeypatch.setattr(overidentification, "STOP", 10**9)
+    monkeypatch.setattr(null_bootstrap, "STOP", 10**9)
     rng = np.random.default_rng(7)
     A = 0.1 + 0.6 * np.repeat(np.eye(3), 2, axis=0)
     A = A / A.sum(axis=0)
@@ -187,28 +237,38 @@ def test_bootstrap_and_chi_square_agree_on_large_samples(monkeypatch, effect):
         target = rng.multinomial(30_000, bent / bent.sum()).astype(float)
         tables = Tables(source, target, 2)
         null = likeliest_mixture(tables)
-        fit = nearest_mixture(
-            *(np.concatenate([t, 0 * t[:1]])[None] for t in (source, target)), null[1]
-        )
+        fit = fit_tables(tables, source[None], target[None], null[1]).mixture
         assert fit.df[0] == 3
-        np.testing.assert_allclose(fit.tail[0], chi2.sf(fit.statistic[0], 3))
-        p, _ = p_value(tables, fit.tail[0], null, 2000, np.random.default_rng(seed))
-        assert abs(p - fit.tail[0]) < 4 * 0.0112
+        tails = fit.tails[:, 0]
+        expected = chi2.sf(fit.statistic[0], 3), chi2.sf(fit.direction[0] ** 2, 1)
+        np.testing.assert_allclose(tails, expected)
+        drawn = draw_p_values(tables, tails, null, 2000, np.random.default_rng(seed))
+        assert np.abs(np.array(drawn.p_values[:2]) - tails[:2]).max() < 4 * 0.0112
+        least = min(drawn.p_values[:2])
+        assert least <= drawn.p_values[2] <= 2 * least
+        # the mean of 2000 J of 3 degrees of freedom: a standard error of sqrt(6 / 2000) / 3
+        assert abs(drawn.scale - 1) < 4 * np.sqrt(6 / 2000) / 3
 
 
 def test_stopping_early_decides_as_all_draws_do(monkeypatch):
-    """20 / l is above .1 whenever it is used, and so is the p-value of all 200 draws."""
+    """20 / l is above .1 whenever it is used, and so are the p-values of all 200 draws."""
     simulation = calshift.simulate.GaussianSimulation(n_classes=3, dimensions=2)
     stopped, full = [], []
+
+    def p_values(data, seed):
+        check = calshift.check_label_shift(*data, rng=seed)
+        return check.draws, [check.p_value, check.direction_p_value, check.joint_p_value]
+
     for seed in range(30):
         rng = np.random.default_rng(seed)
         data = *simulation.source(400, rng), simulation.target(400, rng)[0]
-        stopped.append(calshift.check_label_shift(*data, rng=seed))
+        stopped.append(p_values(data, seed))
         with monkeypatch.context() as patch:
-            patch.setattr(overidentification, "STOP", 10**9)
-            full.append(calshift.check_label_shift(*data, rng=seed).p_value)
-    p = np.array([check.p_value for check in stopped])
+            patch.setattr(null_bootstrap, "STOP", 10**9)
+            full.append(p_values(data, seed)[1])
+    draws, p = np.array([draws for draws, _ in stopped]), np.array([p for _, p in stopped])
     assert np.array_equal(p <= 0.09, np.array(full) <= 0.09)
     assert np.array_equal(p[p < 0.09], np.array(full)[p < 0.09])
-    assert all(check.draws == round(20 / check.p_value) for check in stopped if check.draws < 200)
-    assert min(check.draws for check in stopped) < 60
+    early = draws < 200
+    assert np.array_equal(draws[early], np.rint(20 / p[:, :2].min(axis=1)[early]))
+    assert draws.min() < 60

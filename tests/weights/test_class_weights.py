@@ -38,9 +38,10 @@ def doubtful(sample):
 
 
 def test_the_default_is_the_one_that_is_documented(sample, weights):
-    assert weights.method == "em-bcts"
-    assert weights == calshift.label_shift_weights(*sample, method="em-bcts")
+    assert weights.method.startswith("auto: ")
+    assert weights == calshift.label_shift_weights(*sample, method="auto")
     result = calshift.target_calibration_error(*sample)
+    assert 0 <= result.class_weights.agreement_p_value <= 1  # compared with another method here
     assert result.class_weights == weights
 
 
@@ -257,3 +258,16 @@ def test_predictions_that_say_nothing_are_pointed_out(sample):
     p, y, q = sample
     with pytest.warns(calshift.UnreliableWeights, match="fit the source's labels no better"):
         calshift.label_shift_weights(p, np.random.default_rng(0).permutation(y), q, method="em")
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+def test_auto_leaves_out_maximum_likelihood_whose_variance_has_exploded():
+    simulation = calshift.simulate.GaussianSimulation(60, imbalance=100, spread=2, seed=60)
+    rng = np.random.default_rng([0, 60, 3000])
+    sample = *simulation.source(3000, rng), simulation.target(600, rng)[0]
+    found = calshift.target_calibration_error(*sample, check=False)
+    given = calshift.target_calibration_error(
+        *sample, weights=found.class_weights.values, check=False
+    )
+    # the standard error of either is about .0001; with a share of em-bcts the first is -.12
+    assert abs(found.estimate - given.estimate) < 0.0005

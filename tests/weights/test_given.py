@@ -63,7 +63,7 @@ def test_a_vector_is_used_as_it_is():
         ([1, np.nan, 1], "class 1 has nan"),
         ([1, np.inf, 1], "class 1 has inf"),
         ([0, 0, 0], "positive for at least one class"),
-        ("emm", r"weights must be one of bbse, .*, kmm, or class weights; got 'emm'"),
+        ("emm", r"weights must be one of auto, bbse, .*, matched, or class weights; got 'emm'"),
         (None, "got None"),
         (["a", "b", "c"], "must be 3 numbers, .* dtype"),
     ],

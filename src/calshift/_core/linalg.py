@@ -83,6 +83,21 @@ def multiply_band(diagonal: np.ndarray, above: np.ndarray, others: np.ndarray) -
     return np.asarray(out)
 
 
+def solve_band(main: np.ndarray, below: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """x of L L' x = right, all (E, R), from what `factor_band` returns; 0 where L is singular."""
+    R, x = main.shape[1], np.array(right)
+    safe = np.where(main > 0, main, np.inf)
+    for k in range(R):
+        if k:
+            x[:, k] -= below[:, k - 1] * x[:, k - 1]
+        x[:, k] /= safe[:, k]
+    for k in range(R - 1, -1, -1):
+        if k + 1 < R:
+            x[:, k] -= below[:, k] * x[:, k + 1]
+        x[:, k] /= safe[:, k]
+    return x
+
+
 def dense_band(diagonal: np.ndarray, above: np.ndarray) -> np.ndarray:
     """(E, R, R) the matrices in full."""
     E, R = diagonal.shape

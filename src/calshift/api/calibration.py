@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from calshift._core.validate import is_number, validate_flag
+from calshift._core.validate import is_number, validate_flag, validate_number
+from calshift.api.label_shift import CHECK_DRAWS, CHECK_LEVEL
 from calshift.binning.events import select_events
 from calshift.binning.statistics import ShiftStatistics
+from calshift.diagnostics.conditions import GIVEN, LABEL_FREE, LABEL_SHIFT, LABELLED, validate_waive
 from calshift.diagnostics.label_shift_check import label_shift_check
 from calshift.diagnostics.trust import announce
 from calshift.engines.open import open_engine, open_pair, start_run
 from calshift.errors import InvalidInput
 from calshift.estimators.debiased import from_statistics
 from calshift.estimators.paper import shifted_square
+from calshift.estimators.regression import target_share_on_few_rows
+from calshift.estimators.statistics_sums import bin_sums_of
 from calshift.inference.assemble import labelled_result, shifted_result, target_result
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.options import Options, Progress, Resampling
 from calshift.results import CalibrationErrorResult, Difference
 from calshift.results.difference import compare_results
 from calshift.weights import DEFAULT, make_given_weights
-
-CHECK_LEVEL, CHECK_DRAWS = 0.05, 200  # of the test that comes with an estimate
 
 
 def calibration_error(
@@ -43,6 +46,7 @@ def calibration_error(
     n_jobs: int = 1,
     progress: Progress | None = None,
     stratified: bool = False,
+    waive: Iterable[str] = (),
     checkpoint: str | Path | None = None,
 ) -> CalibrationErrorResult:
     """Calibration error of labelled predictions.
@@ -58,15 +62,19 @@ def calibration_error(
     estimator : "debiased" (default) takes the sampling noise out of the error,
         "plugin" leaves it in, "paper" follows Popordanoska et al. with leave-one-out frequencies
     bins : "auto" (a smooth basis whose size follows the sample), a number of bins, or edges;
-        "paper" takes 15 for "auto"
+        "paper" takes 15 for "auto". With ``kernel="binning"`` the number of cells, "auto" about one
+        for 20 rows
     binning : "mass" (bins with equally many rows) or "width"
-    kernel : "dirichlet" or "triweight" in the place of bins; canonical takes "triweight"
+    kernel : "dirichlet" or "triweight" in the place of bins; canonical takes "triweight", or
+        "binning", cells of the simplex with equally many rows
     bandwidth : "auto" (leave-one-out likelihood) or a number
     interval : "influence" (closed form, for bins and norms 1 and 2 of "debiased" and "plugin"),
         "bootstrap" (for everything) or None
     n_boot, rng, n_jobs, progress : of the bootstrap: draws, seed, processes, and a callback
         ``progress(done, total)``; of scanned data, rows of a pass
     stratified : whether the number of rows of each class was fixed by design, not drawn
+    waive : names of conditions for ``.trusted`` to do without: "label-order", "sample-size",
+        "interval-width" (docs/trust.md)
     checkpoint : a file for the sums of scanned data: when the call is interrupted they are kept,
         the same call goes on from there, and removes it at its end
 
@@ -100,10 +108,14 @@ def calibration_error(
     """
     options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
     resampling = Resampling(n_boot, rng, n_jobs, progress)
+    waived = validate_waive(waive, LABELLED)
     with start_run(checkpoint, progress, ("calibration_error", options), resampling.jobs) as run:
         sample = open_engine(p, y, labelled=True, run=run)
         events = select_events(kind, sample.summary)
-        return labelled_result(sample, events, options, np.ones(events.n_classes), resampling)
+        ones = np.ones(events.n_classes)
+        result = labelled_result(sample, events, options, ones, resampling, waived)
+    announce(None, None, result.diagnostics)
+    return result
 
 
 def target_calibration_error(
@@ -126,6 +138,8 @@ def target_calibration_error(
     n_jobs: int = 1,
     progress: Progress | None = None,
     stratified: bool = False,
+    drift: float = 0.0,
+    waive: Iterable[str] = (),
     checkpoint: str | Path | None = None,
 ) -> CalibrationErrorResult:
     """Calibration error on a target sample without labels, under label shift.
@@ -144,12 +158,16 @@ def target_calibration_error(
     p_source, y_source : labelled predictions before the shift; or a `Predictions`, a `scan` or the
         path of files, and None
     p_target : predictions after it
-    weights : a method of `label_shift_weights` ("em-bcts" by default), (K,) class weights used as
-        they are, or a `ClassWeights`
+    weights : a method of `label_shift_weights` ("auto" by default), (K,) class weights used as they
+        are, or a `ClassWeights`
     kind, norm, estimator, bins, binning, kernel, bandwidth : as in `calibration_error`
     check : whether to test that only the class priors changed (`check_label_shift`)
     interval, n_boot, rng, n_jobs, progress, stratified : as in `calibration_error`. Both intervals
         know the uncertainty of estimated weights; the bootstrap refits them in every draw
+    drift : share of the target's rows, 0 to 1, that may come from another distribution than label
+        shift allows; intervals are widened by the largest effect of that (not by class)
+    waive : names of conditions for ``.trusted`` to do without, such as "overlap"; those of
+        ``.diagnostics`` (docs/trust.md). ``check=False`` waives those of label shift
     checkpoint : as in `calibration_error`
 
     Returns
@@ -167,29 +185,39 @@ def target_calibration_error(
     >>> round(result.root, 3), round(simulation.true_error() ** 0.5, 3)
     (0.095, 0.098)
     """
-    options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
+    smoothing = bins, binning, kernel, bandwidth
+    drift = validate_number(drift, "drift", 0, 1)
+    options = Options(kind, norm, estimator, *smoothing, interval, stratified, drift)
     resampling = Resampling(n_boot, rng, n_jobs, progress)
     seed = rng if is_number(rng) else 0
-    check = validate_flag(check, "check")
+    waived = validate_waive(waive, LABEL_FREE, validate_flag(check, "check"))
+    check = LABEL_SHIFT[0] not in waived
     asked = ("target_calibration_error", options, weights, check)
     with start_run(checkpoint, progress, asked, resampling.jobs) as run:
         source, target = open_pair(p_source, y_source, p_target, run)
         select_events(kind, source.summary)  # a kind that does not fit is said before the test
         tested = (source, target, CHECK_LEVEL, CHECK_DRAWS, seed)
         checked = label_shift_check(*tested) if check else None
-        result = target_result(source, target, options, weights, resampling, checked)
-    announce(result.class_weights, checked)
+        result = target_result(source, target, options, weights, resampling, checked, waived)
+    announce(result.class_weights, checked, result.diagnostics)
     return result
 
 
 def target_calibration_error_from(
-    statistics: ShiftStatistics, *, weights: Any, norm: float = 2, estimator: str = "debiased"
+    statistics: ShiftStatistics,
+    *,
+    weights: Any,
+    norm: float = 2,
+    estimator: str = "debiased",
+    waive: Iterable[str] = (),
 ) -> CalibrationErrorResult:
     """`target_calibration_error` from sums made by `accumulate`, however many batches they saw.
 
     The formulas and the numbers are those of `target_calibration_error` with given weights on the
     same edges. Weights count as known, since their influence functions need rows; there is no
-    interval, and no ``.source``, whose bins would be the source's own.
+    interval, and no ``.source``, whose bins would be the source's own. Neither label shift nor the
+    order of labels and columns can be checked from sums: the result is not trusted unless
+    ``waive=("label-shift-test", "label-order", "interval-width")``.
 
     Examples
     --------
@@ -200,9 +228,10 @@ def target_calibration_error_from(
     >>> sums = calshift.accumulate(p_source, y_source, p_target, edges=edges)
     >>> result = calshift.target_calibration_error_from(sums, weights=[0.5, 1.5])
     >>> round(result.estimate, 4)
-    0.0041
+    0.0006
     """
     options = Options("classwise", norm, estimator, "auto", "mass", None, "auto")
+    waived = validate_waive(waive, GIVEN)
     if not isinstance(statistics, ShiftStatistics):
         msg = f"statistics must be ShiftStatistics, as accumulate makes; got {type(statistics)!r}"
         raise InvalidInput(msg)
@@ -228,8 +257,9 @@ def target_calibration_error_from(
             raise InvalidInput(msg)
         values, merged = from_statistics(statistics, w, options.norm, estimator == "debiased")
     sizes = (statistics.size_source, statistics.size_target)
-    found = EventEstimates(values, merged=merged)
-    return shifted_result(found, events, options, class_weights, sizes)
+    few = target_share_on_few_rows(bin_sums_of(statistics, w))
+    found = EventEstimates(values, merged=merged, sparse=(0.0, few))
+    return shifted_result(found, events, options, class_weights, sizes, waive=waived)
 
 
 def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
@@ -249,6 +279,6 @@ def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
     >>> p_target, _ = simulation.target(5000, rng=2)
     >>> result = calshift.target_calibration_error(p_source, y_source, p_target)
     >>> print(calshift.compare(result, result.source))
-    Difference of calibration errors (root): -0.0729, 95% interval -0.0861 to -0.0598: different
+    Difference of calibration errors (root): -0.0727, 95% interval -0.0858 to -0.0594: different
     """
     return compare_results(a, b)

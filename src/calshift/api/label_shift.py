@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calshift._core.labels import MOST_CLASSES, encode_labels
-from calshift._core.validate import validate_integer
+from calshift._core.validate import validate_flag, validate_integer
+from calshift.diagnostics.conditions import LABEL_SHIFT, WEIGHTS, settle, validate_waive
 from calshift.diagnostics.label_shift_check import label_shift_check
-from calshift.diagnostics.trust import announce
+from calshift.diagnostics.label_tables import tabulate_labels
+from calshift.diagnostics.trust import announce, collect_warnings, prior_conditions
+from calshift.engines.base import Engine
 from calshift.engines.open import open_pair, start_run
 from calshift.inference.options import Progress
 from calshift.results import ClassWeights, LabelShiftCheck
 from calshift.weights import DEFAULT, estimate_weights, weights_from_counts
+
+CHECK_LEVEL, CHECK_DRAWS = 0.05, 200  # of the test that comes with an estimate
 
 
 def label_shift_weights(
@@ -23,6 +30,8 @@ def label_shift_weights(
     p_target: Any,
     *,
     method: str = DEFAULT,
+    diagnose: bool = False,
+    waive: Iterable[str] = (),
     progress: Progress | None = None,
     checkpoint: str | Path | None = None,
 ) -> ClassWeights:
@@ -37,6 +46,8 @@ def label_shift_weights(
         em-ts, em-bcts, em-vs, em-nbvs    the same after calibrating both samples on the source
         map                em-bcts with a Dirichlet prior on q around pi
         elsa               C w = mu with features weighted by their noise
+        matched            the same with calibrated posterior probabilities, weighted by em-bcts
+        auto               an average of matched and em-bcts, by their difference and noise
         kmm                C w = mu with the features of a Gaussian kernel
 
     "soft" counts probabilities where the plain form counts predicted classes.
@@ -47,6 +58,9 @@ def label_shift_weights(
         path of files, and None
     p_target : predictions after it
     method : its name
+    diagnose : whether to check the conditions for ``.trusted``, the test of label shift among them;
+        without it ``.diagnostics`` is empty and ``.trusted`` is False
+    waive : names of conditions to do without, as in `target_calibration_error`
     progress, checkpoint : of scanned data, as in `calibration_error`
 
     Returns
@@ -56,9 +70,10 @@ def label_shift_weights(
 
     Notes
     -----
-    "em-bcts" is precise and unbiased where calibration by a temperature and biases suffices.
-    "bbse-soft" and "kmm" assume nothing about calibration; "map" is shrunk to the source's class
-    priors as far as the evidence allows, for weak models and for hundreds of classes with few rows.
+    "matched" assumes label shift alone; "em-bcts" is more precise, and unbiased where calibration
+    by a temperature and biases suffices. "auto" combines both; ``.method`` has the share of each.
+    "bbse-soft" and "kmm" assume nothing about calibration either; "map" is shrunk to the source's
+    class priors as far as the evidence allows, for weak models and hundreds of classes of few rows.
     docs/mathematics.md section 7 compares them.
 
     Examples
@@ -73,10 +88,29 @@ def label_shift_weights(
     >>> weights.standard_error.round(3)
     array([0.01 , 0.009, 0.007])
     """
-    with start_run(checkpoint, progress, ("label_shift_weights", method)) as run:
-        found = estimate_weights(method, *open_pair(p_source, y_source, p_target, run))
-    announce(found)
+    waived = validate_waive(waive, WEIGHTS)
+    asked = ("label_shift_weights", method)
+    diagnose = validate_flag(diagnose, "diagnose")
+    with start_run(checkpoint, progress, (*asked, True) if diagnose else asked) as run:
+        source, target = open_pair(p_source, y_source, p_target, run)
+        found = estimate_weights(method, source, target, compare=True)
+        if diagnose:
+            found = _diagnose(found, source, target, waived)
+    announce(found, found.assumption, found.diagnostics)
     return found
+
+
+def _diagnose(
+    weights: ClassWeights, source: Engine, target: Engine, waive: frozenset[str]
+) -> ClassWeights:
+    """The weights with the test of label shift and the outcomes of their conditions."""
+    asked = (CHECK_LEVEL, CHECK_DRAWS, 0)
+    check = None if LABEL_SHIFT[0] in waive else label_shift_check(source, target, *asked)
+    tables = tabulate_labels(source, means=True)
+    conditions = prior_conditions(weights, check, tables, target.summary.size)
+    diagnostics = settle(conditions, waive)
+    notes = collect_warnings(diagnostics, weights)
+    return replace(weights, assumption=check, diagnostics=diagnostics, warnings=notes)
 
 
 def _validate_classes(n_classes: Any) -> int:
@@ -118,9 +152,13 @@ def check_label_shift(
     shares h of the cells are a mixture ``A q`` of the shares A_y of the source's classes; as there
     are more cells than classes, other changes show::
 
-        J = min_q (h - A q)' S^-1 (h - A q)        S: the sampling noise of both sides
+        J = min_q (h - A q)' S^-1 (h - A q)        q >= 0, S: the sampling noise of both sides
+        z = d' (h - A q), standardised             d: high against low confidence, within a class
 
-    The p-value is that of a parametric bootstrap: tables drawn under the fitted mixture.
+    J finds any change, z a drift of confidence. The p-values are those of a parametric bootstrap:
+    tables drawn under the fitted mixture; label shift is rejected by both tests together at
+    ``level``. The size of the change is given too, as a distance with an upper bound, and the
+    distance that these samples would show.
 
     Parameters
     ----------
@@ -140,7 +178,9 @@ def check_label_shift(
     Notes
     -----
     Not rejecting is no proof: docs/mathematics.md lists what is detected and what is not. Where
-    there are no more cells with enough rows than classes, nothing is tested: ``.p_value`` is None.
+    few classes are predicted, their rows are divided among the other classes too. Where there are
+    no more cells with enough rows than classes nevertheless, nothing is tested: ``.p_value`` is
+    None.
     Fractional sample weights count as fractions of rows.
 
     Examples

@@ -1,17 +1,20 @@
 """Cells of predicted class x confidence, in which both samples are counted.
 
 Each predicted class is cut at quantiles of the confidence of both samples together. A cell with
-too few rows is merged with its neighbour. docs/mathematics.md, "Is it label shift at all?".
+too few rows is merged with its neighbour. Where few classes are predicted, `row_kinds` divides
+their rows further. docs/mathematics.md, "Is it label shift at all?".
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
+from calshift.binning.row_kinds import RowKinds, divide_rows, increase_groups
 from calshift.engines.base import Engine
 
 LEAST = 5  # rows of either sample, below which a cell is merged with its neighbour
@@ -26,64 +29,95 @@ class ConfidenceCells(Frozen):
 
     Attributes
     ----------
-    group : (K, F) the group of each step of log-odds, low confidence to high, by predicted class
-    count : G, the number of groups of a class
+    group : (K, F) the group of each step of log-odds, low confidence to high, by kind of row
+    count : G, the number of groups of a kind
+    kinds : of rows, where these are not the predicted classes
     """
 
     group: np.ndarray
     count: int
+    kinds: RowKinds | None = None
 
     @staticmethod
-    def of_ranks(rows: np.ndarray, groups: int) -> ConfidenceCells:
-        """Cells that cut rows (K, F) by predicted class and step at equal ranks."""
+    def of_ranks(rows: np.ndarray, groups: int, kinds: RowKinds | None = None) -> ConfidenceCells:
+        """Cells that cut rows (K, F) by kind and step at equal ranks."""
         middle = np.cumsum(rows, axis=1) - rows / 2
         rank = middle / np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-        return ConfidenceCells(np.minimum(groups * rank, groups - 1).astype(np.intp), groups)
+        return ConfidenceCells(np.minimum(groups * rank, groups - 1).astype(np.intp), groups, kinds)
 
     def count_labels(self, batch: Predictions, seen: np.ndarray) -> np.ndarray:
         """(K G, S) rows by cell and label, among the S classes seen."""
         shape = len(self.group) * self.count, int(seen.sum())
-        predicted, step = _locate(batch, self.group.shape[1])
-        where = (predicted * self.count + self.group[predicted, step]) * shape[1]
+        kind, step = _locate(batch, self.group.shape[1], self.kinds)
+        where = (kind * self.count + self.group[kind, step]) * shape[1]
         where += batch.codes(seen)
         return np.bincount(where, batch.sample_weight, shape[0] * shape[1]).reshape(shape)
 
     def sum_steps(self, steps: np.ndarray) -> np.ndarray:
-        """(K G, ...) rows by cell, from rows by predicted class and step, (K, F, ...)."""
-        cell, size = self.group + np.arange(len(self.group))[:, None] * self.count, steps[0, 0].size
-        where = (cell[..., None] * size + np.arange(size)).ravel()
-        sums = np.bincount(where, steps.ravel(), len(self.group) * self.count * size)
-        return sums.reshape(-1, *steps.shape[2:])
+        """(K G, ...) rows by cell, from rows by kind and step, (K, F, ...)."""
+        inside = np.stack([self.group == g for g in range(self.count)], axis=1).astype(float)
+        K, F = self.group.shape
+        sums = inside @ steps.reshape(K, F, -1)
+        return np.asarray(sums.reshape(K * self.count, *steps.shape[2:]))
 
 
-def tabulate_cells(
-    source: Engine, target: Engine, groups: int, seen: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Source rows by cell and label (K G, S) of the classes seen, and target rows by cell (K G,).
+class CellCounts(NamedTuple):
+    """Source rows by cell and label (K G, S), target rows by cell (K G,), and G.
+
+    ``divided``: whether the cells are not those of predicted classes, because few are predicted.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    groups: int
+    divided: bool
+
+
+def tabulate_cells(source: Engine, target: Engine, groups: int, seen: np.ndarray) -> CellCounts:
+    """The cells of both samples, and of the source by label too, of the classes seen.
 
     Every predicted class is cut in groups of about equally many rows. A step of log-odds belongs to
-    the group of its middle rank, so that equal confidences are never split.
+    the group of its middle rank, so that equal confidences are never split. If few classes are
+    predicted, two more passes over each sample divide their rows, in more groups where needed.
+    """
+    rows, other = _count_steps(source, target, seen, None)
+    predicted = (rows.sum(axis=2) + other).sum(axis=1)
+    kinds = divide_rows(source, target, predicted, groups, LEAST)
+    if kinds is not None:
+        rows, other = _count_steps(source, target, seen, kinds)
+        filled = (rows.sum(axis=2) + other).sum(axis=1)
+        smaller = min(source.summary.size, target.summary.size)
+        groups = increase_groups(filled, smaller, groups, LEAST)
+    cells = ConfidenceCells.of_ranks(rows.sum(axis=2) + other, groups, kinds)
+    if rows.shape[2] == seen.sum():
+        counted = cells.sum_steps(rows)
+    else:
+        counted = source.total(lambda batch: cells.count_labels(batch, seen)).astype(float)
+    return CellCounts(counted, cells.sum_steps(other), groups, kinds is not None)
+
+
+def _count_steps(
+    source: Engine, target: Engine, seen: np.ndarray, kinds: RowKinds | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Source rows by kind, step of log-odds and label (K, F, S), or without label (K, F, 1) where
+    a second pass is to count the labels; and target rows (K, F).
     """
     K, S = source.summary.n_classes, int(seen.sum())
     steps = int(np.clip(MOST_FINE // K, 2, FINE))
-    once = K * steps * S <= MOST_FINE  # else a second pass over the source counts by label
+    once = K * steps * S <= MOST_FINE
 
     def by_step(batch: Predictions) -> np.ndarray:
-        predicted, step = _locate(batch, steps)
-        return np.bincount(predicted * steps + step, batch.sample_weight, K * steps)
+        kind, step = _locate(batch, steps, kinds)
+        return np.bincount(kind * steps + step, batch.sample_weight, K * steps)
 
     def by_step_and_label(batch: Predictions) -> np.ndarray:
-        predicted, step = _locate(batch, steps)
-        where = (predicted * steps + step) * S + batch.codes(seen)
+        kind, step = _locate(batch, steps, kinds)
+        where = (kind * steps + step) * S + batch.codes(seen)
         return np.bincount(where, batch.sample_weight, K * steps * S)
 
     other = target.total(by_step).reshape(K, steps).astype(float)
     rows = source.total(by_step_and_label if once else by_step).reshape(K, steps, -1)
-    cells = ConfidenceCells.of_ranks(rows.sum(axis=2) + other, groups)
-    if once:
-        return cells.sum_steps(rows.astype(float)), cells.sum_steps(other)
-    counted = source.total(lambda batch: cells.count_labels(batch, seen))
-    return counted.astype(float), cells.sum_steps(other)
+    return rows.astype(float), other
 
 
 def merge_places(source: np.ndarray, target: np.ndarray, groups: int) -> np.ndarray:
@@ -126,11 +160,14 @@ def _sum_groups(rows: np.ndarray, width: int) -> np.ndarray:
     return np.asarray(rows.reshape(*rows.shape[:2], -1, width).sum(axis=3))
 
 
-def _locate(batch: Predictions, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Predicted class, the first of equals, and the step of the log-odds of its probability."""
+def _locate(
+    batch: Predictions, steps: int, kinds: RowKinds | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Kind of row, and the step of the log-odds of the predicted class, the first of equals."""
     predicted, p = batch.predicted, batch.p
     top = np.where(predicted, p, 1 - p) if p.ndim == 1 else p[np.arange(len(p)), predicted]
     top = np.clip(top, 1 / batch.n_classes, 1 - 2**-53, dtype=float)
     lowest = -np.log(batch.n_classes - 1)
     share = (np.log(top) - np.log1p(-top) - lowest) / (LARGEST_LOG_ODDS - lowest)
-    return predicted, np.clip((steps * share).astype(np.intp), 0, steps - 1)
+    step = np.clip((steps * share).astype(np.intp), 0, steps - 1)
+    return predicted if kinds is None else kinds.of_rows(batch, predicted), step

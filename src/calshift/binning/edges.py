@@ -10,6 +10,7 @@ import numpy as np
 
 from calshift._core.convert import to_numpy
 from calshift._core.frozen import Frozen, read_only
+from calshift._core.predictions import Predictions
 from calshift._core.score_grid import ANGLE, CELLS, LOWEST, cell_of, first_nearer
 from calshift._core.validate import is_number, show, validate_choice, validate_integer
 from calshift.binning.events import Events
@@ -78,6 +79,11 @@ class BinEdges(Frozen):
         coarser = min(inner.dtype, score.dtype, key=lambda dtype: dtype.itemsize)
         inner, score = inner.astype(coarser, copy=False), score.astype(coarser, copy=False)
         return np.searchsorted(inner, score, side="right")
+
+    def place(self, k: int, batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of the k-th event held, and the bins in which they lie."""
+        score = self.events.score(batch, self.which[k])
+        return score, self.locate(k, score)
 
     def only(self, which: np.ndarray) -> BinEdges:
         """The edges of some of the events."""

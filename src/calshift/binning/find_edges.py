@@ -21,6 +21,7 @@ from calshift.binning.edges import (
 from calshift.binning.events import Events
 from calshift.binning.placement import KEPT_SCORES, BinLocator, ScoreBlock, locate, score_blocks
 from calshift.binning.quantiles import order_statistics
+from calshift.binning.simplex_cells import CellLocator, SimplexCells, planned_cells, split_simplex
 from calshift.compiled import fastest
 from calshift.engines.base import Engine
 from calshift.errors import InvalidInput
@@ -42,6 +43,8 @@ class BinnedSample:
     def locator(self, source: Engine, target: Engine | None) -> BinLocator:
         """Locates scores of both samples; the bins are those of the target, or of the source."""
         samples = source.in_memory, source.in_memory if target is None else target.in_memory
+        if isinstance(self.edges, SimplexCells):
+            return CellLocator(self.edges, None, samples)
         return BinLocator(self.edges, self.table, samples, self.blocks)
 
     def only(self, which: np.ndarray) -> BinnedSample:
@@ -75,6 +78,12 @@ def bin_sample(engine: Engine, events: Events, bins: Any, binning: str = "mass")
         inner = fixed_edges(bins, events.count)
     edges = BinEdges(events, tuple(range(events.count)), tuple(inner), False, classes)
     return BinnedSample(_check_cells(edges))
+
+
+def cut_simplex(rows: Predictions, bins: Any, n: float) -> BinnedSample:
+    """Cells of the simplex for these rows: a number of them, or "auto" for n source rows."""
+    number = planned_cells(min(n, rows.size)) if bins == "auto" else bins
+    return BinnedSample(_check_cells(split_simplex(rows, number)))
 
 
 def _check_cells(edges: BinEdges) -> BinEdges:

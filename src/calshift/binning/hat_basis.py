@@ -19,6 +19,8 @@ from calshift.compiled import fastest
 HATS_SCALE, HATS_POWER = 2.2, 0.25  # hats planned: 10 at 500 rows, 22 at 10 000
 LEAST_HATS = 3
 NEARLY = 1 - 1e-9  # of a count of rows: sums of weights in another order miss it by rounding
+DISTINCT = 100  # scores at most, of an event that is fitted without smoothing
+ROWS_A_SCORE = 10.0 * NEARLY  # of the source on average, but for the most frequent score
 LEAST_SOURCE = 5.0 * NEARLY  # rows between two knots; all noise of the fit comes from the source
 LEAST_TARGET = 2.0 * NEARLY
 LEAST_DISTINCT = 2.0 * NEARLY  # source rows of a knot, where distinct scores are no more than hats
@@ -51,25 +53,29 @@ def choose_knots(
 ) -> np.ndarray:  # fmt: skip
     """(E, B) bool, the bins with a knot, from positions and rows (E, B) of their first ``bins``.
 
-    ``least`` : source rows of a knot where distinct scores are few, else, and target rows.
+    Events with few distinct scores have a knot at each: those of trees, neighbours or tables are no
+    smooth function of anything, and the frequency of the event may jump from one to the next.
+    ``least`` : source rows of a knot of these, of a knot of other events, and target rows.
     """
     found = np.zeros(t.shape, dtype=bool)
     for k, end in enumerate(bins):
-        found[k, _knots(t[k, :end], source[k, :end], target[k, :end], hats, least)] = True
+        rest = source[k, :end].sum() - source[k, :end].max()
+        distinct = end <= DISTINCT and rest >= ROWS_A_SCORE * (end - 1)
+        steps = 0 if end <= hats or distinct else hats - 1
+        found[k, _knots(t[k, :end], source[k, :end], target[k, :end], steps, least)] = True
     return found
 
 
 def _knots(
-    t: np.ndarray, source_count: np.ndarray, target_count: np.ndarray, hats: int,
+    t: np.ndarray, source_count: np.ndarray, target_count: np.ndarray, steps: int,
     least: tuple[float, float, float],
 ) -> list[int]:  # fmt: skip
-    """Bins at which an event has knots: even steps in t, longer where rows are few.
+    """Bins at which an event has knots: even steps in t, longer where rows are few; or every bin.
 
     From the middle outwards, so that scores read from the other end (1 - p) have the same knots.
     """
-    few = len(t) <= hats  # a handful of distinct scores: each is its own knot
-    step = 0.0 if few else (t[-1] - t[0]) / (hats - 1) * (1 - 1e-9)
-    rows = (least[0] if few else least[1], least[2])
+    step = (t[-1] - t[0]) / steps * (1 - 1e-9) if steps else 0.0
+    rows = (least[1] if steps else least[0], least[2])
     middle = int(np.argmin(np.abs(t - (t[0] + t[-1]) / 2)))
     upto = np.cumsum([source_count, target_count], axis=1)
     before = upto - [source_count, target_count]
@@ -209,8 +215,14 @@ class HatBasis:
 
     def project_rows(self, events: slice, values: np.ndarray) -> np.ndarray:
         """X' values of some events: (E B, S) -> (E, R, S)."""
+        return self._project(self.design, events, values)
+
+    def project_bands(self, events: slice, rows: np.ndarray) -> np.ndarray:
+        """X' diag(rows) X of some events: (E B, S) -> (2, E, R, S), diagonal and the one above."""
+        return np.stack([self._project(one, events, rows) for one in self._square_designs])
+
+    def _project(self, X: Any, events: slice, values: np.ndarray) -> np.ndarray:
         bins, width = self.left.shape[1], self.width
-        X = self.design
         if len(values) < X.shape[0]:
             X = X[events.start * bins : events.stop * bins]
             X = X[:, events.start * width : events.stop * width]
@@ -219,12 +231,22 @@ class HatBasis:
     @cached_property
     def design(self) -> Any:
         """X as a sparse matrix, (E B, E R)."""
+        return self._sparse(1 - self.share, self.share)
+
+    @cached_property
+    def _square_designs(self) -> tuple[Any, Any]:
+        """The squares of X, and products of neighbours in the place of the left one."""
+        near, far = 1 - self.share, self.share
+        return self._sparse(near**2, far**2), self._sparse(near * far, 0 * far)
+
+    def _sparse(self, first: np.ndarray, second: np.ndarray) -> Any:
+        """(E B, E R) values of each bin at the knot before it and at the one after it."""
         from scipy.sparse import csr_matrix  # late: importing calshift must be fast
 
-        size, first = self.left.size, self.left + np.arange(len(self.left))[:, None] * self.width
+        size, place = self.left.size, self.left + np.arange(len(self.left))[:, None] * self.width
         last = (np.arange(len(self.left)) * self.width + self.width - 1)[:, None]
-        columns = np.stack([first, np.minimum(first + 1, last)], axis=2).ravel()
-        values = np.stack([1 - self.share, self.share], axis=2).ravel()
+        columns = np.stack([place, np.minimum(place + 1, last)], axis=2).ravel()
+        values = np.stack([first, second], axis=2).ravel()
         shape = (size, len(self.left) * self.width)
         return csr_matrix((values, columns, np.arange(0, 2 * size + 1, 2)), shape)
 

@@ -98,9 +98,9 @@ def source_kernel(edges: BinEdges) -> Summand:
     def kernel(batch: Predictions) -> ShiftStatistics:
         stratum = edges.events.stratum(batch)
         source = np.zeros((3, len(edges), edges.max_bins, strata))
-        for k, event in enumerate(edges.which):
-            score = edges.events.score(batch, event)
-            cell = edges.locate(k, score) * strata + stratum
+        for k in range(len(edges)):
+            score, place = edges.place(k, batch)
+            cell = place * strata + stratum
             source[:, k] = bin_sums(cell, score, batch.sample_weight, source[0, k].shape)
         weights = batch.frequency, batch.squared_frequency
         rows = np.array([np.bincount(stratum, f, strata) for f in weights])
@@ -114,9 +114,8 @@ def target_kernel(edges: BinEdges) -> Summand:
 
     def kernel(batch: Predictions) -> ShiftStatistics:
         target = np.zeros((3, len(edges), edges.max_bins))
-        for k, event in enumerate(edges.which):
-            score = edges.events.score(batch, event)
-            cell = edges.locate(k, score)
+        for k in range(len(edges)):
+            score, cell = edges.place(k, batch)
             target[:, k] = bin_sums(cell, score, batch.sample_weight, target[0, k].shape)
         return replace(ShiftStatistics.zero(edges), target=target)
 

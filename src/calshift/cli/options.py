@@ -16,6 +16,7 @@ import numpy as np
 from calshift.binning.events import KINDS
 from calshift.cli.samples import ENGINES, OpenedSamples
 from calshift.cli.weights_file import read_weights_file
+from calshift.diagnostics.conditions import LABEL_FREE
 from calshift.errors import InvalidInput
 from calshift.inference.options import ESTIMATORS
 from calshift.io.columns import ColumnSpec
@@ -108,7 +109,20 @@ jobs_option = value_option(
     "--jobs", 1, "Bootstrap processes, or threads for batches; at most one for each processor."
 )
 no_check_option = click.option(
-    "--no-check", is_flag=True, help="Do not test label shift (that only class priors changed)."
+    "--no-check",
+    is_flag=True,
+    help="Do not test label shift (that only class priors changed): waives its conditions.",
+)
+
+waive_option = click.option(
+    "--waive",
+    metavar="NAME",
+    multiple=True,
+    help=f"A condition of a reliable result to do without; repeatable: {', '.join(LABEL_FREE)}.",
+)
+
+drift_option = value_option(
+    "--drift", 0.0, "Share of TARGET outside label shift that the interval allows for (0 to 1)."
 )
 
 estimate_options = combine_options(
@@ -127,6 +141,8 @@ estimate_options = combine_options(
     jobs_option,
     seed_option,
     no_check_option,
+    drift_option,
+    waive_option,
 )
 
 engine_options = combine_options(
@@ -176,6 +192,8 @@ def estimate_arguments(options: dict[str, Any], samples: OpenedSamples) -> dict[
         "n_jobs": options["jobs"],
         "rng": options["seed"],
         "check": not options["no_check"],
+        "drift": options["drift"],
+        "waive": options["waive"],
     }
 
 

@@ -1,8 +1,8 @@
 """Functions compiled with numba: same names, signatures and results as their numpy versions.
 
 All of them are in this one file, and it imports nothing of calshift: numba's cache of machine code
-is invalidated when this file changes, and depends on no other. The constants of the score grid are
-repeated here for that reason; a test compares them.
+is invalidated when this file changes, and depends on no other. The constants of the score grid and
+of distinct scores are repeated here for that reason; tests compare them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from numba import njit
 
 CELLS, CENTRE = 9985, 4992  # of calshift._core.score_grid
 SHIFT, HALF = 45, 126 * 128 + (1023 - 127) * 128  # in double precision
+DISTINCT, ROWS_A_SCORE = 100, 10.0 * (1 - 1e-9)  # of calshift.binning.hat_basis
 
 compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 
@@ -148,13 +149,18 @@ def choose_knots(
 ) -> np.ndarray:  # fmt: skip
     """(E, B) bool, the bins with a knot, from positions and rows (E, B) of their first ``bins``.
 
-    ``least`` : source rows of a knot where distinct scores are few, else, and target rows.
+    Events with few distinct scores have a knot at each: those of trees, neighbours or tables are no
+    smooth function of anything, and the frequency of the event may jump from one to the next.
+    ``least`` : source rows of a knot of these, of a knot of other events, and target rows.
     """
     found = np.zeros(t.shape, np.bool_)
     left, right = np.empty(t.shape[1] + 1, np.int64), np.empty(t.shape[1] + 1, np.int64)
     for k in range(len(t)):
         end, at, middle = bins[k] - 1, t[k], 0
-        few = end < hats
+        rest, most = 0.0, 0.0
+        for b in range(end + 1):
+            rest, most = rest + source[k, b], max(most, source[k, b])
+        few = end < hats or (end < DISTINCT and rest - most >= ROWS_A_SCORE * end)
         step = 0.0 if few else (at[end] - at[0]) / (hats - 1) * (1 - 1e-9)
         rows = least[0] if few else least[1], least[2]
         centre = (at[0] + at[end]) / 2
@@ -251,7 +257,7 @@ def add_source_influence(
     own: float, sketch: np.ndarray, threshold: float, least: float,
     total: np.ndarray, x: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Sums over labelled rows of some events: noise (2, E, B), and squared influence (E,).
+    """Sums over labelled rows of some events: noise (4, E, B), and squared influence (E,).
 
     Adds to ``total`` (n,) the influence of each row on |a|^2, and to ``x`` (n, D) its influence on
     the coefficients in the directions of ``sketch`` (E, B, D). ``fit`` (4, E, B) has g, leverage,
@@ -259,7 +265,7 @@ def add_source_influence(
     weights, or has no columns; ``own`` is 1 / m where the source is the target too, else 0.
     """
     (E, n), width, D = score.shape, fit.shape[2], sketch.shape[2]
-    noise, square, u = np.zeros((2, E, width)), np.zeros(E), np.empty(n)
+    noise, square, u = np.zeros((4, E, width)), np.zeros(E), np.empty(n)
     estimated = through.shape[1] > 0
     for k in range(E):
         _find_residuals(score[k], true, k, u)
@@ -275,6 +281,8 @@ def add_source_influence(
             squared = pulled * left_out * (f * once)
             noise[0, k, b] += squared
             noise[1, k, b] += left_out * leverage * f
+            noise[2, k, b] += squared * leverage
+            noise[3, k, b] += weight[i] * weight[i] * (f * once)
             value = left_out * fit[2, k, b] + own * (g * g - plugin[k])
             if estimated:
                 value += through[k, i]

@@ -13,14 +13,11 @@ import numpy as np
 
 from calshift._core.text import class_names
 from calshift._core.validate import validate_integer, validate_level, validate_rng
-from calshift.binning.confidence_cells import merge_counts, merge_places, tabulate_cells
-from calshift.diagnostics.overidentification_test import (
-    CellMixture,
-    Tables,
-    likeliest_mixture,
-    nearest_mixture,
-    p_value,
-)
+from calshift.binning.confidence_cells import CellCounts, merge_counts, tabulate_cells
+from calshift.diagnostics.cell_distance import measure_distance
+from calshift.diagnostics.cell_tables import Fit, Tables, fit_tables, likeliest_mixture
+from calshift.diagnostics.null_bootstrap import draw_p_values
+from calshift.diagnostics.overidentification_test import CellMixture, count_restrictions
 from calshift.engines.base import Engine
 from calshift.errors import InvalidInput
 from calshift.results import LabelShiftCheck
@@ -55,20 +52,46 @@ def label_shift_check(
             0.0, 0, None, 0, residuals=nothing, observed=nothing[:, 0], expected=nothing[:, 0],
             class_residuals=nothing[:, 0], warnings=(note,),
         )  # fmt: skip
-    tables, order = _sort_classes(_count_cells(source, target, counts, groups), counts)
-    place = merge_places(tables.source[None], tables.target[None], groups)
+    counted = tabulate_cells(source, target, groups, counts > 0)
+    tables, order = _sort_classes(_scale_counts(counted), counts)
     null = likeliest_mixture(tables)
-    fit = nearest_mixture(
-        merge_counts(tables.source[None], place), merge_counts(tables.target[None], place), null[1]
-    )
-    df, affordable = int(fit.df[0]), max(least_draws(level), int(MOST_WORK / work))
+    fit = fit_tables(tables, tables.source[None], tables.target[None], null[1])
+    tested = count_restrictions(merge_counts(tables.source[None], fit.place)[0]) > 0
+    affordable = max(least_draws(level), int(MOST_WORK / (work * counted.groups / groups)))
     draws = min(wanted, affordable)
-    p, made = p_value(tables, fit.tail[0], null, draws, rng) if df > 0 else (None, 0)
+    notes = _notes(tested, counts, draws if draws < wanted else None, classes, counted.divided)
+    shown = {**_residuals(tables, fit, tested, order), "warnings": tuple(notes)}
+    if not tested:
+        return result(0.0, 0, None, 0, divided=counted.divided, **shown)
     return result(
-        float(fit.statistic[0]) if df > 0 else 0.0, df, p, made,
-        warnings=tuple(_notes(df, counts, draws if draws < wanted else None, classes)),
-        **_residuals(tables, fit, place, order),
+        float(fit.mixture.statistic[0]), int(fit.mixture.df[0]), divided=counted.divided,
+        **_outcomes(tables, fit.mixture, null, draws, rng, level), **shown,
     )  # fmt: skip
+
+
+def _outcomes(
+    tables: Tables,
+    fit: CellMixture,
+    null: tuple[np.ndarray, np.ndarray],
+    draws: int,
+    rng: np.random.Generator,
+    level: float,
+) -> dict[str, Any]:
+    """The p-values of both tests and of the two together, and the distance."""
+    drawn = draw_p_values(tables, fit.tails[:, 0], null, draws, rng)
+    p, directed, joint = drawn.p_values
+    z = float(fit.direction[0])
+    distance = measure_distance(fit, drawn.scale, level)
+    return {
+        "p_value": p,
+        "draws": drawn.draws,
+        "direction": z if z else None,
+        "direction_p_value": directed if z else None,
+        "joint_p_value": joint,
+        "distance": distance.estimate,
+        "distance_bound": distance.bound,
+        "detectable_distance": distance.detectable,
+    }
 
 
 def _validate_draws(level: float, n_boot: Any) -> int:
@@ -84,11 +107,9 @@ def least_draws(level: float) -> int:
     return max(LEAST_DRAWS, int(np.ceil(1 / max(level, LEAST_LEVEL))) - 1)
 
 
-def _count_cells(source: Engine, target: Engine, counts: np.ndarray, groups: int) -> Tables:
-    """Counts by cell, and of the source by label too; the cells take a pass over each sample."""
-    rows, other = tabulate_cells(source, target, groups, counts > 0)
-    rows, other = (table * min(1.0, MOST_ROWS / table.sum()) for table in (rows, other))
-    return Tables(rows, other, groups)
+def _scale_counts(counted: CellCounts) -> Tables:
+    source, target = (table * min(1.0, MOST_ROWS / table.sum()) for table in counted[:2])
+    return Tables(source, target, counted.groups)
 
 
 def _sort_classes(tables: Tables, counts: np.ndarray) -> tuple[Tables, np.ndarray]:
@@ -104,15 +125,15 @@ def _sort_classes(tables: Tables, counts: np.ndarray) -> tuple[Tables, np.ndarra
     return Tables(source.reshape(-1, len(columns)), other[order].ravel(), tables.groups), order
 
 
-def _residuals(
-    tables: Tables, fit: CellMixture, place: np.ndarray, order: np.ndarray
-) -> dict[str, Any]:
+def _residuals(tables: Tables, fit: Fit, tested: bool, order: np.ndarray) -> dict[str, Any]:
     """Residuals by cell and by predicted class, in the user's order of the classes."""
     back, shape = np.argsort(order), (len(order), tables.groups)
-    rows, other = (merge_counts(part[None], place)[0] for part in (tables.source, tables.target))
-    cells = _compare(rows, other, fit)[2][place[0]]
+    rows, other = (
+        merge_counts(part[None], fit.place)[0] for part in (tables.source, tables.target)
+    )
+    cells = _compare(rows, other, fit.mixture, tested)[2][fit.place[0]]
     rows, other = tables.source.reshape(*shape, -1).sum(axis=1), tables.target.reshape(shape)
-    observed, expected, whole = _compare(rows, other.sum(axis=1), fit)
+    observed, expected, whole = _compare(rows, other.sum(axis=1), fit.mixture, tested)
     return {
         "residuals": cells.reshape(shape)[back],
         "observed": observed[back],
@@ -122,24 +143,28 @@ def _residuals(
 
 
 def _compare(
-    source: np.ndarray, target: np.ndarray, fit: CellMixture
+    source: np.ndarray, target: np.ndarray, fit: CellMixture, tested: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The target's shares, those of the mixture, and g / sqrt(diag S); NaN without noise."""
     n, m, w = source.sum(axis=0), target.sum(), fit.bounded[0]
     A, h = source / n, target / m
     prior, expected = A @ w, A @ fit.shares[0]
     noise = (prior - prior**2) / m + (A - A**2) @ (w**2 / np.maximum(n - 1, 1))
-    known = (noise > 0) & (fit.df[0] > 0)
+    known = (noise > 0) & tested
     residual = (h - expected) / np.sqrt(np.where(known, noise, 1.0))
     return h, expected, np.where(known, residual, np.nan)
 
 
 def _notes(
-    df: int, counts: np.ndarray, draws: int | None, classes: tuple[Any, ...] | None
+    tested: bool,
+    counts: np.ndarray,
+    draws: int | None,
+    classes: tuple[Any, ...] | None,
+    divided: bool,
 ) -> Iterator[str]:
     """Warnings about the test, most serious first; ``draws`` is given if they were reduced."""
     missing = np.flatnonzero(counts == 0)
-    if df == 0:
+    if not tested:
         yield (
             "label shift could not be tested: there are no more cells of predicted class and "
             "confidence with enough rows than classes"
@@ -149,8 +174,13 @@ def _notes(
             f"the source lacks {class_names(missing, classes)}: target rows unlike any class of "
             "the source count as evidence against label shift"
         )
-    if draws is not None and df > 0:
+    if draws is not None and tested:
         yield (
             f"because of the number of classes only {draws} bootstrap draws were made: "
             f"no p-value is below {1 / (1 + draws):.2g}"
+        )
+    if divided and tested:
+        yield (
+            "few classes are predicted: rows were also counted for classes that seldom are, "
+            "where their probability is far above its mean"
         )

@@ -1,100 +1,114 @@
-"""Warnings about an estimated calibration error, and whether it can be trusted."""
+"""Which conditions a result must meet to be trusted, and its warnings, worst first."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from calshift._core.text import small_ess_warning
+from calshift.diagnostics.conditions import reasons
+from calshift.diagnostics.label_order import check_label_order
+from calshift.diagnostics.label_tables import LabelTables
+from calshift.diagnostics.sample_conditions import (
+    TIE,
+    check_interval_width,
+    check_label_shift_tests,
+    check_overlap,
+    check_residual_rows,
+    check_sample_size,
+)
+from calshift.diagnostics.weight_conditions import TOO_SMALL_ESS, UNSEEN_SHARE, weight_conditions
 from calshift.errors import UnreliableWeights
 
 if TYPE_CHECKING:
-    from calshift.results import ClassWeights, LabelShiftCheck
+    from calshift.results import CalibrationErrorResult, ClassWeights, Diagnostic, LabelShiftCheck
 
 SMALL_ESS = 100.0  # effective source rows, below which an error is imprecise
-TOO_SMALL_ESS = 20.0
 SPARSE_SHARE = (0.5, 0.1)  # of the error, of the target: share without source support to warn of
-TIE = 1e-9  # tolerance for rounding
-MOST_SPARSE = 0.5  # of the target without source support: beyond it an error is extrapolated
-LEAST_TARGET = 30.0  # rows, below which an estimate is not trusted
-FEW_A_CLASS = 15.0  # source rows for each class of a classwise error (benchmarks/coverage_study.py)
-UNSEEN_SHARE = 0.05  # of the target in classes not in the source: that warning comes first
-UNTRUSTED_SHARE = 0.25  # of the target in classes whose weight is not trusted
+ANNOUNCED = ("label-order",)  # failures of which no other Python warning informs
 
-Warnings = Iterator[tuple[bool, str]]  # whether the result is not to be trusted, and the warning
+
+def labelled_conditions(
+    result: CalibrationErrorResult, rows_a_class: float, order: Diagnostic
+) -> Iterator[Diagnostic]:
+    """Conditions of an error with labels."""
+    yield order
+    yield check_sample_size(result.n_source, rows_a_class, "sample")
+    yield check_interval_width(result)
+
+
+def prior_conditions(
+    weights: ClassWeights,
+    assumption: LabelShiftCheck | None,
+    tables: LabelTables | None,
+    n_target: float,
+    rows_a_class: float = float("inf"),
+) -> Iterator[Diagnostic]:
+    """Conditions of class weights, and of every error that uses them."""
+    yield check_label_order(tables)
+    yield check_sample_size(n_target, rows_a_class)
+    yield from check_label_shift_tests(assumption)
+    yield from weight_conditions(weights, tables, n_target)
+
+
+def error_conditions(
+    result: CalibrationErrorResult, sparse: tuple[float, float] | None, tables: LabelTables | None
+) -> Iterator[Diagnostic]:
+    """Further conditions of an error without labels."""
+    weights = None if result.class_weights is None else result.class_weights.values
+    yield check_residual_rows(tables, weights)
+    yield check_overlap(sparse)
+    yield check_interval_width(result)
 
 
 def collect_warnings(
-    weights: ClassWeights | None,
-    assumption: LabelShiftCheck | None,
-    sparse: tuple[float, float],
-    isolated: int,
-    rows_a_class: float = np.inf,
-    n_target: float | None = None,
-) -> tuple[tuple[str, ...], bool]:
-    """Warnings, most serious first, and whether the result can be trusted nevertheless.
+    diagnostics: Iterable[Diagnostic],
+    weights: ClassWeights | None = None,
+    sparse: tuple[float, float] | None = None,
+    isolated: int = 0,
+    others: tuple[str, ...] = (),
+) -> tuple[str, ...]:
+    """Warnings: the texts of conditions that are not met, then what is less serious.
 
     Parameters
     ----------
-    weights, assumption : class weights and test of label shift behind the result, if any
-    sparse : shares of the error and of the target without source support
+    diagnostics : the outcomes of the conditions
+    weights : class weights behind the result, if any
+    sparse : shares of the error and of the target without source support, if known
     isolated : rows with too few neighbours within the bandwidth of a kernel
-    rows_a_class : source rows for each class of a classwise error
-    n_target : size of the target
+    others : further warnings
     """
-    found = [*_sample_warnings(assumption, n_target)]
+    notes = [*reasons(diagnostics)]
     if weights is not None:
-        found += _weight_warnings(weights)
-    found += _support_warnings(sparse, isolated, rows_a_class)
-    notes = [note for fatal, note in sorted(found, key=lambda pair: not pair[0])]
+        notes += weights.warnings
+        if TOO_SMALL_ESS <= weights.ess < SMALL_ESS:
+            notes.append(small_ess_warning(weights.ess))
+    notes += [*_support_warnings(sparse or (0.0, 0.0), isolated), *others]
     if weights is not None and weights.unseen_share > UNSEEN_SHARE:
         # classes not in the source explain other warnings
         notes.sort(key=lambda note: not note.startswith("the source lacks"))
-    return tuple(dict.fromkeys(notes)), not any(fatal for fatal, _ in found)
+    return tuple(dict.fromkeys(notes))
 
 
-def _sample_warnings(assumption: LabelShiftCheck | None, n_target: float | None) -> Warnings:
-    if n_target is not None and n_target < LEAST_TARGET:
-        yield True, f"the target has {n_target:g} rows, too few for a reliable estimate"
-    if assumption is not None and assumption.rejected:
-        changed = f"more than the class distribution has changed (p = {assumption.p_value:.3g})"
-        yield True, f"{changed}: the error on the target may be different"
-    if assumption is not None and assumption.p_value is None:
-        yield False, "whether only the class distribution has changed could not be tested"
-
-
-def _weight_warnings(weights: ClassWeights) -> Warnings:
-    ess = weights.ess
-    known = [c for c in weights.untrusted if not np.isnan(weights.values[c])]
-    untrusted = weights.unseen_share + sum(float(weights.prior_target[c]) for c in known)
-    if untrusted > UNTRUSTED_SHARE:
-        share = min(untrusted, 1.0)
-        yield True, f"{share:.0%} of the target is in classes whose weight is not trusted"
-    if ess < TOO_SMALL_ESS:
-        yield True, small_ess_warning(ess)
-    yield from ((not weights.converged, note) for note in weights.warnings)
-    if TOO_SMALL_ESS <= ess < SMALL_ESS:
-        yield False, small_ess_warning(ess)
-
-
-def _support_warnings(sparse: tuple[float, float], isolated: int, rows_a_class: float) -> Warnings:
+def _support_warnings(sparse: tuple[float, float], isolated: int) -> Iterator[str]:
     for share, most, what in zip(sparse, SPARSE_SHARE, ("error", "target"), strict=True):
         if share > most + TIE:
-            fatal = what == "target" and share > MOST_SPARSE + TIE
-            yield fatal, f"{share:.0%} of the {what} has almost no source support (overlap)"
-    if rows_a_class < FEW_A_CLASS:
-        few = f"{rows_a_class:.0f} source rows a class are few"
-        yield False, f"{few}: the error may be underestimated, and its interval is approximate"
+            yield f"{share:.0%} of the {what} has almost no source support (overlap)"
     if isolated:
         alone = f"{isolated} rows have too few neighbours within the bandwidth"
-        yield False, f"{alone}; their 10 nearest neighbours were used"
+        yield f"{alone}; their 10 nearest neighbours were used"
 
 
-def announce(class_weights: ClassWeights | None, assumption: LabelShiftCheck | None = None) -> None:
-    """Warn the caller of a public function of unreliable weights and of a rejected assumption."""
+def announce(
+    class_weights: ClassWeights | None,
+    assumption: LabelShiftCheck | None = None,
+    diagnostics: Iterable[Diagnostic] = (),
+) -> None:
+    """Warn the caller of a public function of what makes its result unreliable."""
+    for one in diagnostics:
+        if one.failed and one.name in ANNOUNCED and one.value is not None:
+            warnings.warn(one.text, UnreliableWeights, stacklevel=3)
     if assumption is not None and assumption.rejected:
         warnings.warn(assumption.verdict, UnreliableWeights, stacklevel=3)
     for note in () if class_weights is None else class_weights.warnings:

@@ -125,9 +125,9 @@ def _sum_over_events(
     frequency: Callable[[int, np.ndarray], np.ndarray],
 ) -> np.ndarray:
     sums = np.empty(len(edges))
-    for k, event in enumerate(edges.which):
-        score = edges.events.score(batch, event)
-        gap = np.abs(frequency(k, edges.locate(k, score)) - score) ** norm
+    for k in range(len(edges)):
+        score, place = edges.place(k, batch)
+        gap = np.abs(frequency(k, place) - score) ** norm
         # not a product of vectors, whose order of summing is the machine's
         sums[k] = (gap if batch.sample_weight is None else gap * batch.sample_weight).sum()
     return sums

@@ -241,7 +241,12 @@ def share_on_few_rows(fits: ResidualRegression) -> tuple[float, float]:
     target; the effective sample size of a part is (sum w)^2 / sum w^2.
     """
     sums = fits.sums
-    return _sparse_share(sums, sums.share * fits.value**2), _sparse_share(sums, sums.share)
+    return _sparse_share(sums, sums.share * fits.value**2), target_share_on_few_rows(sums)
+
+
+def target_share_on_few_rows(sums: BinSums) -> float:
+    """The share of the target's rows where the source has few."""
+    return _sparse_share(sums, sums.share)
 
 
 def _sparse_share(sums: BinSums, part: np.ndarray) -> float:

@@ -10,9 +10,10 @@ from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
 from calshift.binning.placement import BinLocator, ScoreBlock, labelled_blocks, true_event
 from calshift.compiled import fastest
-from calshift.estimators.regression import ResidualRegression, sign
+from calshift.estimators.regression import SMALLEST_GAP, ResidualRegression, sign
 
 MOST_SUMS = 2**20  # by event, bin and label
+MOST_PROJECTED = 6_000_000  # by event, knot and label
 
 
 @fastest
@@ -117,37 +118,58 @@ def weigh_labels(sums: Tally, w: np.ndarray) -> Tally:
     )
 
 
-def excess_by_label(sums: Tally, fits: ResidualRegression) -> Tally:
-    """What `LabelSums` finds, from sums by label."""
+def excess_by_label(sums: Tally, fits: ResidualRegression, w: np.ndarray) -> Tally:
+    """What `LabelSums` finds, from sums by label, for weights w of the classes seen."""
     rows, residual, g = sums["rows"], sums["residual"], fits.value[..., None]
-    flat = (residual - g * rows).reshape(-1, rows.shape[2])
-    excess = fits.basis.project_rows(slice(0, len(rows)), flat)
-    return Tally(excess=excess, signed=(sign(g) * residual).sum(axis=1))
+    every, S = slice(0, len(rows)), rows.shape[2]
+    e = residual - g * rows
+    square = np.divide(e**2, rows, out=np.zeros_like(e), where=rows > 0)  # bins are fine
+    noise = np.einsum("ebs,eb->es", square, fits.trace_weight)
+    gap = np.maximum(1 - fits.leverage[..., None] * w, SMALLEST_GAP)
+    excess = fits.basis.project_rows(every, (e / gap).reshape(-1, S))
+    out = Tally(excess=excess, signed=(sign(g) * residual).sum(axis=1), noise=noise)
+    if excess.size <= MOST_PROJECTED:
+        out["bands"] = fits.basis.project_bands(every, rows.reshape(-1, S))
+        out["residual"] = fits.basis.project_rows(every, residual.reshape(-1, S))
+    return out
 
 
 @dataclass(frozen=True)
 class LabelSums:
     """Summand: residuals by label, through which class weights influence the regressions.
 
-    ``excess`` (E, R, S) X' e, and ``signed`` (E, S) u sign(g), by label of the S classes seen.
+    By label of the S classes seen: ``excess`` (E, R, S) X' e / (1 - l), residuals of fits without
+    the row, ``signed`` (E, S) u sign(g), ``noise`` (E, S) what e^2 would add to the trace of S with
+    a weight of 1 and, unless they are too many, ``residual`` (E, R, S) X' u and ``bands``
+    (2, E, R, S) of X' X, with which the regressions can be fitted again for other weights.
     """
 
     locator: BinLocator
     fits: ResidualRegression
     seen: np.ndarray
+    w: np.ndarray  # of the classes seen
 
     def __call__(self, batch: Predictions) -> Tally:
         basis, S = self.fits.basis, int(self.seen.sum())
         excess = np.zeros((*self.fits.coefficients.shape, S))
-        signed = np.zeros((len(excess), S))
+        signed, noise, out = np.zeros((len(excess), S)), np.zeros((len(excess), S)), Tally()
+        if excess.size <= MOST_PROJECTED:
+            out = Tally(bands=np.zeros((2, *excess.shape)), residual=np.zeros_like(excess))
         code, f = batch.codes(self.seen), batch.frequency
         for part, u in labelled_blocks(batch, self.locator):
             g, E = part.at_bins(self.fits.value), len(u)
             cell, size = part.place * S + code, E * part.width
-            e = ((u - g) * f).ravel()
-            by_label = np.bincount(cell.ravel(), e, size * S).reshape(size, S)
+            e, label = u - g, code + (np.arange(E) * S)[:, None]
+            square = (e**2 * part.at_bins(self.fits.trace_weight) * f).ravel()
+            noise[part.events] = np.bincount(label.ravel(), square, E * S).reshape(E, S)
+            gap = np.maximum(1 - part.at_bins(self.fits.leverage) * self.w[code], SMALLEST_GAP)
+            by_label = np.bincount(cell.ravel(), (e / gap * f).ravel(), size * S).reshape(size, S)
             excess[part.events] = basis.project_rows(part.events, by_label)
-            label = code + (np.arange(E) * S)[:, None]
             turned = (u * sign(g) * f).ravel()
             signed[part.events] = np.bincount(label.ravel(), turned, E * S).reshape(E, S)
-        return Tally(excess=excess, signed=signed)
+            if out:
+                rows = np.bincount(cell.ravel(), np.tile(f, E), size * S).reshape(size, S)
+                out["bands"][:, part.events] = basis.project_bands(part.events, rows)
+                u = np.bincount(cell.ravel(), (u * f).ravel(), size * S).reshape(size, S)
+                out["residual"][part.events] = basis.project_rows(part.events, u)
+        return Tally(out, excess=excess, signed=signed, noise=noise)

@@ -46,6 +46,9 @@ def log_triweight(at: np.ndarray, centres: np.ndarray, bandwidth: float) -> np.n
 KERNELS: dict[str, LogKernel] = {"dirichlet": log_dirichlet, "triweight": log_triweight}
 
 
+BINNING = "binning"  # the paper's kernel on the simplex: 1 in the same cell, else 0
+
+
 def log_kernel(name: str) -> LogKernel:
     """The kernel of that name."""
     return KERNELS[validate_choice(name, "kernel", KERNELS, ", or None for bins")]

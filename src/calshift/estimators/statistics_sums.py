@@ -79,16 +79,21 @@ def bin_sums_of(statistics: ShiftStatistics, class_weights: np.ndarray) -> BinSu
 
 def noise_sums_of(
     statistics: ShiftStatistics, class_weights: np.ndarray, fits: ResidualRegression
-) -> tuple[np.ndarray, np.ndarray]:
-    """(E, B) sums of w^2 e^2 / (1 - l), and of l w e / (1 - l)."""
-    noise, leverage_sums = np.zeros((2, *fits.value.shape))
-    for k in range(len(noise)):
+) -> np.ndarray:
+    """(4, E, B) sums of w^2 e^2 / (1 - l), l w e / (1 - l), l w^2 e^2 / (1 - l), and w^2."""
+    noise = np.zeros((4, *fits.value.shape))
+    for k in range(noise.shape[1]):
         cells = event_cells(statistics, k, class_weights)
         g = fits.value[k, cells.bin]
         leverage = fits.leverage[k, cells.bin] * cells.weight * cells.unit
         gap = np.maximum(1 - leverage, SMALLEST_GAP)
         excess = cells.residual - g * cells.rows
         squared = cells.squared - 2 * g * cells.residual + g**2 * cells.rows
-        noise[k, : cells.bins] = cells.by_bin(squared * cells.weight**2 * cells.unit / gap)
-        leverage_sums[k, : cells.bins] = cells.by_bin(excess * cells.weight * leverage / gap)
-    return noise, leverage_sums
+        squared_weight = cells.weight**2 * cells.unit
+        squared *= squared_weight / gap
+        each = (
+            squared, excess * cells.weight * leverage / gap, squared * leverage,
+            squared_weight * cells.rows,
+        )  # fmt: skip
+        noise[:, k, : cells.bins] = [cells.by_bin(values) for values in each]
+    return noise

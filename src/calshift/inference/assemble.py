@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from calshift.binning.events import Events, select_events
-from calshift.diagnostics.trust import collect_warnings
+from calshift.diagnostics.conditions import LABELLED, settle
+from calshift.diagnostics.label_order import check_label_order
+from calshift.diagnostics.label_tables import LabelTables, tabulate_labels
+from calshift.diagnostics.trust import (
+    collect_warnings,
+    error_conditions,
+    labelled_conditions,
+    prior_conditions,
+)
+from calshift.diagnostics.weight_conditions import are_estimated
 from calshift.engines.base import Engine
 from calshift.inference.estimate import event_errors
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.options import Options, Resampling
 from calshift.inference.reliability_sums import KeptCurves, keep_curves, plan_curves
-from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck
+from calshift.results import CalibrationErrorResult, ClassWeights, Diagnostic, LabelShiftCheck
 from calshift.weights import METHODS, resolve_class_weights
 
 
@@ -25,8 +35,12 @@ def labelled_result(
     options: Options,
     ones: np.ndarray,
     resampling: Resampling | None,
+    waive: frozenset[str] = frozenset(),
+    order: Diagnostic | None = None,
 ) -> CalibrationErrorResult:
     """The error with labels; a class with NaN instead of 1 is left out.
+
+    ``order`` is the check of the order of labels and columns, where it was made before.
 
     Without resampling options, as for the error on the source, the interval has a closed form.
     """
@@ -35,11 +49,13 @@ def labelled_result(
     found = event_errors(sample, None, events, options, ones, interval=closed)
     if resampled:
         found = _resample(found, options, resampling, events, ones, sample, None)
-    return CalibrationErrorResult(
-        n_source=sample.summary.size,
-        classes=sample.summary.classes,
-        **_averaged(found, events, options, sample.summary.size),
+    size = sample.summary.size
+    result = CalibrationErrorResult(
+        n_source=size, classes=sample.summary.classes, **_averaged(found, events, options)
     )
+    order = order or check_label_order(tabulate_labels(sample, means=False))
+    conditions = labelled_conditions(result, _rows_a_class(found, events, size), order)
+    return _judge(result, found, conditions, waive)
 
 
 def target_result(
@@ -49,18 +65,30 @@ def target_result(
     weights: Any,
     resampling: Resampling | None,
     check: LabelShiftCheck | None,
+    waive: frozenset[str] = frozenset(),
+    tables: LabelTables | None = None,
 ) -> CalibrationErrorResult:
-    """The error without labels from the rows of both samples, and the source's own beside it."""
+    """The error without labels from the rows of both samples, and the source's own beside it.
+
+    ``tables`` are those of the source for the checks, with means, where they were made before.
+    """
     events = select_events(options.kind, source.summary)
     found, used = estimate_target(source, target, events, options, weights, resampling)
     ones, sizes = 0 * used.values + 1, (source.summary.size, target.summary.size)
-    before = partial(labelled_result, source, events, options, ones, None)
+    labelled = replace(options, drift=None)  # which does not assume label shift
+    tables = tables or tabulate_labels(source, means=are_estimated(used))
+    order = check_label_order(tables)
+    before = partial(
+        labelled_result, source, events, labelled, ones, None, waive & {*LABELLED}, order
+    )
     if source.in_memory is None:  # its rows may be gone later
         known = before()
         before = partial(_return, known)
     curves = keep_curves(source, target, used, events.kind, found)
     classes = source.summary.classes
-    return shifted_result(found, events, options, used, sizes, before, classes, check, curves)
+    return shifted_result(
+        found, events, options, used, sizes, before, classes, check, curves, tables, waive
+    )
 
 
 def _return(value: CalibrationErrorResult) -> CalibrationErrorResult:
@@ -76,7 +104,7 @@ def estimate_target(
     resampling: Resampling | None,
 ) -> tuple[EventEstimates, ClassWeights]:
     """Without target labels: the errors with their distributions, and the weights used."""
-    used = resolve_class_weights(weights, source, target)
+    used = resolve_class_weights(weights, source, target, compare=True)
     in_memory = source.in_memory is not None and target.in_memory is not None
     found = event_errors(
         source, target, events, options, used.values, used.influence,
@@ -84,7 +112,8 @@ def estimate_target(
         curves=partial(plan_curves, source, target, events.kind) if in_memory else None,
     )  # fmt: skip
     if options.interval == "bootstrap":
-        refit = used.method if used.influence is not None and used.method in METHODS else used
+        name = used.method.split(":")[0]  # without the description of the weights
+        refit = name if used.influence is not None and name in METHODS else used
         found = _resample(found, options, resampling, events, refit, source, target)
     return found, used
 
@@ -115,9 +144,11 @@ def shifted_result(
     classes: tuple[Any, ...] | None = None,
     assumption: LabelShiftCheck | None = None,
     curves: KeptCurves | None = None,
+    tables: LabelTables | None = None,
+    waive: frozenset[str] = frozenset(),
 ) -> CalibrationErrorResult:
     """The error without labels."""
-    return CalibrationErrorResult(
+    result = CalibrationErrorResult(
         n_source=sizes[0],
         n_target=sizes[1],
         class_weights=class_weights,
@@ -125,28 +156,45 @@ def shifted_result(
         classes=classes,
         _source=source,
         _curves=curves,
-        **_averaged(found, events, options, sizes[0], class_weights, assumption, sizes[1]),
+        **_averaged(found, events, options),
     )
+    each = _rows_a_class(found, events, sizes[0])
+    conditions = [
+        *prior_conditions(class_weights, assumption, tables, sizes[1], each),
+        *error_conditions(result, found.sparse, tables),
+    ]
+    return _judge(result, found, conditions, waive)
 
 
-def _averaged(
+def _judge(
+    result: CalibrationErrorResult,
     found: EventEstimates,
-    events: Events,
-    options: Options,
-    n: float,
-    class_weights: ClassWeights | None = None,
-    assumption: LabelShiftCheck | None = None,
-    m: float | None = None,
-) -> dict[str, Any]:
+    conditions: Iterable[Diagnostic],
+    waive: frozenset[str],
+) -> CalibrationErrorResult:
+    """The result with the outcomes of its conditions, and its warnings."""
+    diagnostics = settle(conditions, waive)
+    others: tuple[str, ...] = ()
+    if found.distribution is not None and np.all(found.distribution.standard_error == 0):
+        least = f"{3 / result.n_source:.2g}"
+        others = (f"no residual at all: errors below about {least} cannot be detected",)
+    notes = collect_warnings(
+        diagnostics, result.class_weights, found.sparse, found.isolated, others
+    )
+    return replace(result, diagnostics=diagnostics, warnings=notes)
+
+
+def _rows_a_class(found: EventEstimates, events: Events, n: float) -> float:
+    """Source rows for each class of a classwise error, else infinity."""
+    if events.kind != "classwise":
+        return np.inf
+    return n / int(np.count_nonzero(~np.isnan(found.values)))
+
+
+def _averaged(found: EventEstimates, events: Events, options: Options) -> dict[str, Any]:
     """The mean over the events not left out, and what was asked."""
     classwise = events.kind == "classwise"
     kept = found.values[~np.isnan(found.values)]
-    each = n / len(kept) if classwise else np.inf
-    notes, trusted = collect_warnings(
-        class_weights, assumption, found.sparse, found.isolated, each, m
-    )
-    if found.distribution is not None and np.all(found.distribution.standard_error == 0):
-        notes = (*notes, f"no residual at all: errors below about {3 / n:.2g} cannot be detected")
     return {
         "estimate": float(kept.mean()),
         "per_class": found.values if classwise else None,
@@ -154,11 +202,10 @@ def _averaged(
         "norm": options.norm,
         "estimator": options.estimator,
         "merged_bins": found.merged,
-        "warnings": notes,
-        "trusted": trusted,
         "_distribution": found.distribution,
         "_class_distributions": found.event_distributions if classwise else None,
         "_influence": found.influence,
+        "_drift": found.drift,
         "settings": options.settings,
     }
 

@@ -10,6 +10,7 @@ over all events together; the part of T that events share is sketched where they
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,7 +18,13 @@ import numpy as np
 from calshift._core.addable import Tally
 from calshift.engines import Blocks
 from calshift.engines.base import Engine
-from calshift.estimators.debiased import RegressionNoise, errors, unfold_errors
+from calshift.estimators.debiased import (
+    RegressionNoise,
+    errors,
+    regression_noise,
+    trace_in_moments,
+    unfold_errors,
+)
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.influence_sums import (
     CurvePlan,
@@ -27,7 +34,15 @@ from calshift.inference.influence_sums import (
 )
 from calshift.inference.row_influence import InfluenceTables
 from calshift.inference.signed_residuals import SignedResiduals
-from calshift.results import AbsoluteErrorDistribution, RowInfluence, SquaredErrorDistribution
+from calshift.results import (
+    AbsoluteErrorDistribution,
+    EstimatedWeightsDistribution,
+    RowInfluence,
+    SquaredErrorDistribution,
+)
+from calshift.results.drift import DriftInfluence
+
+_Distribution = SquaredErrorDistribution | EstimatedWeightsDistribution
 
 FEW_EVENTS = 20  # up to which all rows are sketched
 SMALL_SHARE = 0.1  # of the mean, below which a row's part of S is left out of the sketch
@@ -85,19 +100,22 @@ def _with_distributions(
         others = target.total(TargetInfluenceSums(tables, kept, signs, plan))
     first = _first_order(tables, (sums, others), "squared", tables.gradient_by_weight, source)
     whole = _covariance_of_all(tables, sums, weight_noise)
-    mean, each = _squared_distributions(tables, noise, whole, *first[:2])
+    linear = _squared_distributions(tables, noise, whole, *first[:2])
+    residual_bias = regression_noise(fits, sums["noise"]).trace
+    mean, each = _with_drawn_weights(tables, linear, residual_bias)
     kept_curves = None
+    drift = None if others is None else DriftInfluence.of(others["drift"])
     if plan is not None and others is not None:
         kept_curves = plan, others.get("curves"), tables.scaled_weights
     if signs is None:
-        return EventEstimates(values, mean, each, first[2], curves=kept_curves)
+        return EventEstimates(values, mean, each, first[2], drift=drift, curves=kept_curves)
     variance, square, rows = _first_order(
         tables, (sums, others), "absolute", signs.by_weight, source
     )
     least, gap = sums["least"], signs.mean_gap
     of_mean = AbsoluteErrorDistribution(gap.mean(), least.mean(), square, mean)
     of_each = AbsoluteErrorDistribution(gap, least, variance, each)
-    return EventEstimates(values, of_mean, of_each, rows, curves=kept_curves)
+    return EventEstimates(values, of_mean, of_each, rows, drift=drift, curves=kept_curves)
 
 
 def _threshold(tables: InfluenceTables, source: Engine) -> float:
@@ -132,19 +150,37 @@ def _noise(tables: InfluenceTables, sums: Tally, weight_noise: np.ndarray) -> Re
     Estimated weights add sum_i (o_i phi_i' Gam' + its transpose) + Gam (sum phi phi') Gam'. If
     class counts were fixed, the part between the classes is subtracted.
     """
-    fits = tables.fits
-    covariance = fits.covariance(sums["noise"])
+    fits, own = tables.fits, regression_noise(tables.fits, sums["noise"])
     estimated, stratified = "cross" in sums, tables.counts is not None
+    covariance, bias = own.covariance, None
     if (estimated or stratified) and covariance.ndim == 2:
         covariance = covariance[:, :, None] * np.eye(covariance.shape[1])
     if estimated:
         gam = tables.by_weight
         once = fits.times(sums["cross"]) @ tables.project(gam).transpose(0, 2, 1)
+        if tables.weight_draws is not None:
+            mean = tables.weight_draws.changes(own.trace).mean(axis=0)
+            bias = (
+                own.trace + mean + _bound_cross(once, own, tables.weight_draws.plugin.mean(axis=0))
+            )
         covariance = covariance + once + once.transpose(0, 2, 1)
         covariance += gam @ (sums["square"] + weight_noise) @ gam.transpose(0, 2, 1)
     if stratified:
-        covariance = covariance - _covariance_between(tables, sums)
-    return RegressionNoise(fits, covariance, sums["leverage_sums"])
+        between = _covariance_between(tables, sums)
+        covariance = covariance - between
+        if bias is not None:
+            bias = bias - trace_in_moments(fits, between)
+    return replace(own, covariance=covariance, bias=bias)
+
+
+def _bound_cross(once: np.ndarray, own: RegressionNoise, bias: np.ndarray) -> np.ndarray:
+    """(E,) the part of the bias that rows have through residuals and weights together.
+
+    By the inequality of Cauchy and Schwarz it is at most twice the root of the two parts' product.
+    """
+    cross = trace_in_moments(own.fits, once + once.transpose(0, 2, 1))
+    most = 2 * np.sqrt(np.maximum(own.trace, 0.0) * np.maximum(bias, 0.0))
+    return np.asarray(np.clip(cross, -most, most))
 
 
 def _covariance_between(tables: InfluenceTables, sums: Tally) -> np.ndarray:
@@ -161,10 +197,14 @@ def _covariance_of_all(
     """S of all events in the directions of the sketch; None for one event."""
     if tables.single:
         return None
-    whole = sums["whole"] + tables.sketch_by_weight.T @ weight_noise @ tables.sketch_by_weight
+    whole, by_weight = sums["whole"], tables.sketch_by_weight
+    if "cross" in sums:
+        once = np.einsum("erd,ers->ds", tables.directions, tables.fits.times(sums["cross"]))
+        once = once @ tables.project(by_weight.T).T
+        whole = whole + once + once.T + by_weight.T @ (sums["square"] + weight_noise) @ by_weight
     if tables.counts is None:
         return np.asarray(whole)
-    by_label = sums["whole_by_label"]
+    by_label = sums["whole_by_label"] + sums["phi_by_label"] @ by_weight
     return np.asarray(whole - by_label.T @ (by_label / np.maximum(tables.counts, 1)[:, None]))
 
 
@@ -226,6 +266,23 @@ def _squared_distributions(
         total += _shared_squares(tables, noise.covariance, whole)
     of_mean = SquaredErrorDistribution(max(plugin.mean(), 0.0), bias.mean(), mean, total / E**2)
     return of_mean, SquaredErrorDistribution(np.maximum(plugin, 0.0), bias, variance, each)
+
+
+def _with_drawn_weights(
+    tables: InfluenceTables,
+    linear: tuple[SquaredErrorDistribution, SquaredErrorDistribution],
+    residual_bias: np.ndarray,
+) -> tuple[_Distribution, _Distribution]:
+    """The distributions with the weights' part by draws, where weights were drawn."""
+    if tables.weight_draws is None:
+        return linear
+    changes = tables.weight_draws.changes(residual_bias)
+    means = changes.mean(axis=1), changes
+    found = [
+        EstimatedWeightsDistribution.of(one, np.maximum(one.bias - drawn.mean(axis=0), 0.0), drawn)
+        for one, drawn in zip(linear, means, strict=True)
+    ]
+    return found[0], found[1]
 
 
 def _shared_squares(tables: InfluenceTables, covariance: np.ndarray, whole: np.ndarray) -> float:

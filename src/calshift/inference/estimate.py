@@ -13,7 +13,7 @@ from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
 from calshift.binning.edges import BinEdges
 from calshift.binning.events import Events
-from calshift.binning.find_edges import BinnedSample, bin_sample
+from calshift.binning.find_edges import BinnedSample, bin_sample, cut_simplex
 from calshift.binning.placement import BinLocator
 from calshift.binning.statistics import ShiftStatistics, source_kernel, target_kernel
 from calshift.engines.base import Engine, rows_in_memory
@@ -26,6 +26,7 @@ from calshift.estimators.regression import (
     ResidualRegression,
     fit_residuals,
     share_on_few_rows,
+    target_share_on_few_rows,
 )
 from calshift.estimators.row_sums import (
     LabelSums,
@@ -35,7 +36,9 @@ from calshift.estimators.row_sums import (
     excess_by_label,
     weigh_labels,
 )
-from calshift.estimators.smoothing_kernels import as_points
+from calshift.estimators.smoothing_kernels import BINNING, as_points
+from calshift.estimators.statistics_sums import bin_sums_of
+from calshift.estimators.weight_bias import WeightDraws, draw_changes
 from calshift.inference.error_distributions import estimate_events
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.influence_sums import CurvePlan
@@ -61,13 +64,19 @@ def event_errors(
     the error is corrected for their noise too. Sums for ``curves`` are made in the last pass.
     """
     check_rows(source.summary, None if target is None else target.summary, class_weights)
-    if options.kernel is not None:
+    cells = options.kernel == BINNING
+    if options.kernel is not None and not cells:
         what = "a kernel, which compares pairs of rows,"
         rows = rows_in_memory(source, what)
         others = None if target is None else rows_in_memory(target, what)
         return _estimate_by_kernel(rows, others, events, options, class_weights)
     at = source if target is None else target
-    bins = bin_sample(at, events, options.bins, options.binning)
+    if cells:
+        events = Events("classwise", events.n_classes)
+        rows = rows_in_memory(at, 'kernel="binning"')
+        bins = cut_simplex(rows, options.bins, source.summary.size)
+    else:
+        bins = bin_sample(at, events, options.bins, options.binning)
     kept = np.ones(events.count, dtype=bool)
     if events.kind == "classwise" and np.isnan(class_weights).any():
         kept = ~np.isnan(class_weights)
@@ -81,6 +90,8 @@ def event_errors(
         weights = ScaledWeights.of(class_weights, influence, sizes)
         plan = None if curves is None else lambda values: curves(_insert_missing(values, kept))
         found = _estimate_by_regression(source, target, bins, options, weights, interval, plan)
+    if cells:
+        return found.summed()
     return found if kept.all() else replace(found, values=_insert_missing(found.values, kept))
 
 
@@ -115,7 +126,7 @@ def _estimate_as_paper(
     source: Engine, target: Engine | None, edges: BinEdges, options: Options, w: np.ndarray
 ) -> EventEstimates:
     """The paper's estimator: ratios from sums, then the error in a second pass."""
-    values, merged = [], 0
+    values, merged, few = [], 0, 0.0
     for part in edges.split():
         statistics = gather_statistics(source, target, part)
         if target is None:
@@ -124,9 +135,11 @@ def _estimate_as_paper(
         else:
             ratio = shifted_ratio(statistics, w)
             total = target.total(shifted_error(ratio, options.norm)) / target.summary.size
+            few += len(part) * target_share_on_few_rows(bin_sums_of(statistics, w))
         values.append(total)
         merged += ratio.merged
-    return EventEstimates(np.concatenate(values), merged=merged)
+    sparse = None if target is None else (0.0, few / len(edges))
+    return EventEstimates(np.concatenate(values), merged=merged, sparse=sparse)
 
 
 def _estimate_by_regression(
@@ -150,10 +163,21 @@ def _estimate_by_regression(
         rows=max(source.summary.rows, source.summary.size),
         counts=source.summary.class_effective_size if options.stratified else None,
         by_label=by_label.get("excess"),
+        weight_draws=_weight_draws(fits, by_label, weights),
     )
     asked = options.norm, debias, interval, by_label.get("signed"), curves
     found = estimate_events(tables, source, target, *asked)
     return replace(found, merged=fits.merged, sparse=share_on_few_rows(fits))
+
+
+def _weight_draws(
+    fits: ResidualRegression, by_label: Tally, weights: ScaledWeights
+) -> WeightDraws | None:
+    """None if sums by label or draws are missing."""
+    draws = weights.draws if "bands" in by_label else None
+    if draws is None:
+        return None
+    return draw_changes(fits, by_label, weights.values[weights.seen], draws)
 
 
 def _fit(
@@ -177,8 +201,9 @@ def _fit(
         sums = source.total(SourceSums(locator, weights.values))
     fits = fit_residuals(BinSums(**sums, count=count, score=score), bins.edges)
     if once:
-        return fits, excess_by_label(by_label, fits)
-    return fits, source.total(LabelSums(locator, fits, seen)) if labels else Tally()
+        return fits, excess_by_label(by_label, fits, weights.values[seen])
+    found = LabelSums(locator, fits, seen, weights.values[seen])
+    return fits, source.total(found) if labels else Tally()
 
 
 def _estimate_by_kernel(
@@ -210,7 +235,10 @@ def _estimate_by_kernel(
     values = np.array([value for value, _ in found])
     if events.kind == "classwise":
         values[~seen] = np.nan
-    return EventEstimates(values, isolated=max(isolated for _, isolated in found))
+    isolated, sparse = max(isolated for _, isolated in found), None
+    if target is not None and options.kernel == "triweight" and options.estimator != "paper":
+        sparse = (0.0, isolated / len(target))  # other kernels reach every row, however far
+    return EventEstimates(values, isolated=isolated, sparse=sparse)
 
 
 def _sample(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from calshift.results import RowInfluence, SamplingDistribution
+from calshift.results.drift import DriftInfluence
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class EventEstimates:
     influence : of each row on the mean, or None
     merged : bins or knots merged with a neighbour for lack of rows
     isolated : rows without a neighbour within the bandwidth of a kernel
-    sparse : shares of the error and of the target that rest on few source rows
+    sparse : shares of the error and of the target that rest on few source rows, if known
+    drift : influence of rows of another distribution on the mean, or None
     curves : sums for reliability curves, if asked for and made on the way
     """
 
@@ -32,5 +34,19 @@ class EventEstimates:
     influence: RowInfluence | None = None
     merged: int = 0
     isolated: int = 0
-    sparse: tuple[float, float] = (0.0, 0.0)
+    sparse: tuple[float, float] | None = None
+    drift: DriftInfluence | None = None
     curves: Any = None
+
+    def summed(self) -> EventEstimates:
+        """The sum over the events not left out, as one event."""
+        kept = self.values[~np.isnan(self.values)]
+        E, whole, rows = len(kept), self.distribution, self.influence
+        return replace(
+            self,
+            values=np.array([float(kept.sum())]),
+            distribution=None if whole is None else whole.scaled(E),
+            event_distributions=None,
+            influence=None if rows is None else rows.scaled(E),
+            merged=self.merged // E,
+        )

@@ -18,6 +18,7 @@ from calshift._core.predictions import Predictions
 from calshift.binning.placement import ScoreBlock, labelled_blocks, true_event
 from calshift.compiled import fastest
 from calshift.estimators.regression import SMALLEST_GAP, sign
+from calshift.inference.drift_sums import DriftTerms
 from calshift.inference.row_influence import InfluenceTables, RowTerms, sparse_rows, sum_by_label
 from calshift.inference.signed_residuals import SignedResiduals
 from calshift.weights.influence import ScaledWeights
@@ -35,15 +36,16 @@ def add_source_influence(
     own: float, sketch: np.ndarray, threshold: float, least: float, total: np.ndarray,
     x: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Sums over labelled rows of some events: noise (2, E, B), and squared influence (E,).
+    """Sums over labelled rows of some events: noise (4, E, B), and squared influence (E,).
 
     Adds to ``total`` (n,) the influence of each row on |a|^2, and to ``x`` (n, D) its influence on
     the coefficients in the directions of ``sketch`` (E, B, D). ``fit`` (4, E, B) has g, leverage,
     gradient and trace weight of the bins; ``through`` (E, n) the influence by way of the class
     weights, or has no columns; ``own`` is 1 / m where the source is the target too, else 0.
     """
-    noise, square, f = np.empty((2, *fit.shape[1:])), np.empty(len(score)), frequency
+    noise, square, f = np.empty((4, *fit.shape[1:])), np.empty(len(score)), frequency
     once = None if f is None else np.minimum(f, 1.0)
+    squared_weight = weight**2 if f is None else weight**2 * (f * once)
     for part in ScoreBlock(0, score, bins, fit.shape[2]).parts():
         here = part.events
         g, leverage, gradient = (part.at_bins(values) for values in fit[:3])
@@ -54,6 +56,8 @@ def add_source_influence(
         left_out = pulled / gap
         squared = pulled * left_out if f is None else pulled * left_out * (f * once)
         noise[0, here] = part.by_bin(squared)
+        squared *= leverage
+        noise[2, here], noise[3, here] = part.by_bin(squared), part.by_bin(squared_weight)
         leverage *= left_out if f is None else left_out * f
         noise[1, here] = part.by_bin(leverage)
         value = left_out * gradient
@@ -154,14 +158,12 @@ class SourceInfluenceSums:
         return np.stack([fits.value, fits.leverage, fits.gradient, trace_weight])
 
     def _squared(self, batch: Predictions, phi: np.ndarray) -> Tally:
-        """Noise, influence on |a|^2, and S in the directions of the sketch."""
+        """Noise, influence on |a|^2, and the residuals' part of S in directions of the sketch."""
         tables, fits, f = self.tables, self.tables.fits, batch.sample_weight
         edges, weight = tables.locator.edges, tables.scaled_weights.values[batch.labels]
         sketch = tables.sketch if self.interval else np.zeros((*fits.value.shape, 0))
         direct, x = phi if self.interval else phi[:, :0], np.zeros((len(batch), sketch.shape[2]))
-        if direct.shape[1]:
-            x = direct @ tables.sketch_by_weight
-        noise, square = np.zeros((2, *fits.value.shape)), np.zeros(len(fits.value))
+        noise, square = np.zeros((4, *fits.value.shape)), np.zeros(len(fits.value))
         total, true = np.zeros(len(batch)), true_event(batch, edges.events, edges.which)
         for block in tables.locator.blocks(batch):
             assert block.bins is not None
@@ -172,7 +174,7 @@ class SourceInfluenceSums:
                 through_weights(tables.gradient_by_weight, here, direct), tables.own_share,
                 sketch[here], self.threshold, SMALLEST_GAP, total, x,
             )  # fmt: skip
-        out = Tally(noise=noise[0], leverage_sums=noise[1])
+        out = Tally(noise=noise)
         if self.interval:
             out["squared"] = influence_tally(batch, square, total, self.kept)
         if x.shape[1]:
@@ -283,7 +285,8 @@ class AbsoluteInfluence:
 class TargetInfluenceSums:
     """Summand: the target's influence on |a|^2, with signs on mean |g|.
 
-    For curves also its influence on the class weights, if these are estimated.
+    For curves also its influence on the class weights, if these are estimated. Also the
+    sensitivity to drift.
     """
 
     tables: InfluenceTables
@@ -294,6 +297,7 @@ class TargetInfluenceSums:
     def __call__(self, batch: Predictions) -> Tally:
         tables, fits = self.tables, self.tables.fits
         phi, m = tables.scaled_weights.target_influence(batch), tables.scaled_weights.sizes[1]
+        drift = DriftTerms(batch, tables, self.signs)
         wanted = {"squared": (fits.value**2 - fits.plugin[:, None], tables.gradient_by_weight)}
         if self.signs is not None:
             centred = self.signs.gap - self.signs.mean_gap[:, None]
@@ -308,7 +312,10 @@ class TargetInfluenceSums:
                 square[here] = add_target_influence(
                     block.bins, batch.sample_weight, values[here], through, total
                 )
+                if name == "squared":  # once
+                    drift.add(block)
             out[name] = influence_tally(batch, square, total, self.kept)
+        out["drift"] = drift.histograms(phi)
         if self.curves is not None and phi.shape[1]:
             out["curves"] = self.curves(batch, phi)
         return out

@@ -16,9 +16,11 @@ from calshift._core.validate import (
     validate_number,
     validate_rng,
 )
+from calshift.binning.edges import MOST_BINS
 from calshift.binning.events import KINDS
 from calshift.errors import InvalidInput
-from calshift.estimators.smoothing_kernels import log_kernel
+from calshift.estimators.smoothing_kernels import BINNING, KERNELS
+from calshift.results.drift import DRIFT_NEEDS
 
 ESTIMATORS = ("debiased", "plugin", "paper")
 INTERVALS = ("influence", "bootstrap", None)
@@ -44,6 +46,7 @@ class Options:
     bandwidth: float | str
     interval: str | None = None
     stratified: bool = False
+    drift: float | None = None
 
     def __post_init__(self) -> None:
         validate_choice(self.kind, "kind", KINDS)
@@ -58,15 +61,25 @@ class Options:
             self._check_kernel()
         elif self.estimator == "paper" and _is_auto(self.bins):
             object.__setattr__(self, "bins", PAPER_BINS)
+        if self.drift is not None:
+            self._check_drift()
 
     @property
     def settings(self) -> tuple[tuple[str, Any], ...]:
         """What smooths and what the interval is, in plain values, to ask the same again."""
         smoothing = {"bins": _plain_bins(self.bins), "binning": self.binning}
-        if self.kernel is not None:
+        if self.kernel == BINNING:
+            smoothing = {"kernel": BINNING, "bins": _plain_bins(self.bins)}
+        elif self.kernel is not None:
             smoothing = {"kernel": self.kernel, "bandwidth": self.bandwidth}
         asked = {**smoothing, "interval": self.interval, "stratified": self.stratified}
-        return tuple(asked.items())
+        return tuple((asked if self.drift is None else {**asked, "drift": self.drift}).items())
+
+    def _check_drift(self) -> None:
+        closed = self.interval == "influence" and self.kernel is None and self.norm in (1, 2)
+        if self.drift and not (closed and self.estimator != "paper"):
+            msg = f"drift={show(self.drift)} needs {DRIFT_NEEDS}"
+            raise InvalidInput(msg)
 
     def _check_bandwidth(self) -> None:
         if _is_auto(self.bandwidth):
@@ -78,11 +91,35 @@ class Options:
             raise InvalidInput(msg)
 
     def _check_kernel(self) -> None:
-        assert self.kernel is not None
-        log_kernel(self.kernel)
-        if not _is_auto(self.bins):
-            msg = f"bins={show(self.bins)} and a kernel exclude each other (canonical has a kernel)"
+        validate_choice(self.kernel, "kernel", (*KERNELS, BINNING), ", or None for bins")
+        if self.kernel == BINNING:
+            self._check_cells()
+        elif not _is_auto(self.bins):
+            msg = (
+                f"bins={show(self.bins)} and a kernel exclude each other (canonical has a kernel; "
+                f'with kernel="{BINNING}" bins are cells of the simplex)'
+            )
             raise InvalidInput(msg)
+
+    def _check_cells(self) -> None:
+        if self.kind != "canonical":
+            msg = (
+                f'kernel="{BINNING}" is for kind="canonical"; other kinds have bins without kernel'
+            )
+            raise InvalidInput(msg)
+        if not _is_auto(self.bandwidth) or self.binning != "mass":
+            msg = (
+                f'kernel="{BINNING}" has cells of equal mass: no bandwidth, and no binning="width"'
+            )
+            raise InvalidInput(msg)
+        if not _is_auto(self.bins):
+            if not is_number(self.bins):
+                msg = f'bins must be "auto" or a number of cells; got {show(self.bins)}'
+                raise InvalidInput(msg)
+            bins = validate_integer(self.bins, "bins", 1, MOST_BINS)
+            object.__setattr__(self, "bins", bins)
+        elif self.estimator == "paper":
+            object.__setattr__(self, "bins", PAPER_BINS)
 
 
 def _plain_bins(bins: Any) -> Any:

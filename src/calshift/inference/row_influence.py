@@ -19,6 +19,7 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.binning.placement import BinLocator, ScoreBlock
 from calshift.estimators.regression import SMALLEST_GAP, ResidualRegression
+from calshift.estimators.weight_bias import WeightDraws
 from calshift.weights.influence import ScaledWeights
 
 EXACT_WORK = 3e7  # rows times squared coordinates, up to which S of all events is exact
@@ -46,6 +47,7 @@ class InfluenceTables:
     rows : of the source, or its size if that is more
     counts : (K,) effective sizes of the source's classes if fixed by design, else None
     by_label : (E, R, S) X' e by label of the classes seen; None if the weights are given
+    weight_draws : what drawn class weights change, or None
     """
 
     fits: ResidualRegression
@@ -55,6 +57,7 @@ class InfluenceTables:
     rows: float
     counts: np.ndarray | None = None
     by_label: np.ndarray | None = None
+    weight_draws: WeightDraws | None = None
 
     @cached_property
     def by_weight(self) -> np.ndarray:
@@ -178,8 +181,9 @@ class RowTerms:
         return self.fits.basis.project_rows(block.events, sums)
 
     def sum_products(self, others: np.ndarray) -> np.ndarray:
-        """(E, R, S) X' noise others, others (n, S)."""
-        by_place = sparse_rows(self.noise, self.block.place, len(self.noise) * self.block.width)
+        """(E, R, S) X' w e / (1 - l) others, others (n, S)."""
+        left_out = self.excess * self.weight / self.gap
+        by_place = sparse_rows(left_out, self.block.place, len(left_out) * self.block.width)
         return self.fits.basis.project_rows(self.block.events, by_place.T @ others)
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings as python_warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from calshift._core.predictions import Predictions, concatenate_rows
-from calshift._core.validate import is_number, validate_flag
+from calshift._core.validate import is_number, validate_flag, validate_number
+from calshift.diagnostics.conditions import LABEL_FREE, LABEL_SHIFT, validate_waive
 from calshift.diagnostics.label_shift_check import label_shift_check, least_draws
-from calshift.diagnostics.trust import LEAST_TARGET
+from calshift.diagnostics.label_tables import tabulate_labels
+from calshift.diagnostics.sample_conditions import LEAST_TARGET
 from calshift.engines import Arrays, Batches
 from calshift.engines.base import Engine
 from calshift.engines.open import open_pair
@@ -51,6 +53,8 @@ def monitor(
     n_jobs: int = 1,
     progress: Progress | None = None,
     stratified: bool = False,
+    drift: float = 0.0,
+    waive: Iterable[str] = (),
 ) -> MonitoringResult:
     """Estimate `target_calibration_error` for each window of the target's rows.
 
@@ -68,7 +72,7 @@ def monitor(
         instead of ``window``, the number of rows in each; in the order of ``time`` if it is given
     progress : callable, optional
         callback ``progress(done, total)``, in windows
-    check, weights, ...
+    check, weights, drift, waive, ...
         as in `target_calibration_error`
 
     Returns
@@ -97,7 +101,9 @@ def monitor(
     >>> [round(result.root, 2) for result in series.results]
     [0.1, 0.1]
     """
-    options = Options(kind, norm, estimator, bins, binning, kernel, bandwidth, interval, stratified)
+    smoothing = bins, binning, kernel, bandwidth
+    drift = validate_number(drift, "drift", 0, 1)
+    options = Options(kind, norm, estimator, *smoothing, interval, stratified, drift)
     resampling = Resampling(n_boot, rng, n_jobs, None)
     source, target = open_pair(p_source, y_source, p_target)
     windows = split_windows(target.summary.rows, time, window, rows)
@@ -105,14 +111,17 @@ def monitor(
     if not long:
         msg = f"windows must have at least {LEAST_ROWS} rows; none has: make them longer"
         raise InvalidInput(msg)
-    results, seed, check = [], rng if is_number(rng) else 0, validate_flag(check, "check")
+    waived = validate_waive(waive, LABEL_FREE, validate_flag(check, "check"))
+    results, seed = [], rng if is_number(rng) else 0
+    tables = tabulate_labels(source, means=True)
     level = LEVEL / len(long)
     draws = max(int(np.clip(2 / level, *DRAWS)), least_draws(level))
     for done, rows_here in enumerate(_read_windows(target, [part for _, part in long])):
         sample, checked = Arrays(rows_here), None
-        if check:
+        if LABEL_SHIFT[0] not in waived:
             checked = label_shift_check(source, sample, level, draws, seed)
-        results.append(target_result(source, sample, options, weights, resampling, checked))
+        asked = (options, weights, resampling, checked, waived, tables)
+        results.append(target_result(source, sample, *asked))
         if progress is not None:
             progress(done + 1, len(long))
     reason = f"fewer than {LEAST_ROWS} rows"
@@ -163,5 +172,5 @@ def _take(target: Predictions, rows: np.ndarray) -> Predictions:
 def _warn_unreliable(found: MonitoringResult) -> None:
     count = int((~found.trusted).sum())
     if count:
-        msg = f"{count} of {len(found)} windows are not reliable: see .results[i].warnings"
+        msg = f"{count} of {len(found)} windows are not reliable: see .results[i].diagnostics"
         python_warnings.warn(msg, UnreliableWeights, stacklevel=3)

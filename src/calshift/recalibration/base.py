@@ -88,7 +88,7 @@ class Recalibrator:
             self._warn(source, target, asked)
         return self._keep(source, learned)
 
-    def fit_rows(self: Self, source: Predictions, target: Predictions, weights: Any) -> Self:
+    def fit_rows(self: Self, source: Predictions, target: Predictions | None, weights: Any) -> Self:
         """`fit` to validated rows, without the warnings that take another computation."""
         asked = getattr(self, "weights", None) if weights is None else weights
         return self._keep(source, self._fit(source, target, asked))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -93,14 +93,15 @@ class FoldedSample:
 def fit_folds(
     model: Recalibrator,
     source: FoldedSample,
-    target: FoldedSample,
+    target: FoldedSample | None,
     weights: Any,
     progress: Progress | None,
 ) -> list[Recalibrator]:
-    """For each fold the model fitted to the others."""
+    """For each fold the model fitted to the others, of the source alone without a target."""
     found: list[Recalibrator] = []
     for fold in range(len(source.sizes)):
-        with source.without(fold) as before, target.without(fold) as after:
+        other = nullcontext() if target is None else target.without(fold)
+        with source.without(fold) as before, other as after:
             found.append(model._clone().fit_rows(before, after, weights))
         if progress is not None:
             progress(fold + 1, len(source.sizes))

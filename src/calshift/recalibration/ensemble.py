@@ -9,6 +9,7 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.engines import Arrays
 from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.floor import least_probability
 from calshift.recalibration.serialization import read_positive, read_shares
 from calshift.recalibration.source_weights import fit_slope, weight_for_target
 from calshift.scaling.calibrator import temper
@@ -38,7 +39,7 @@ class EnsembleTemperatureScaling(Recalibrator):
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
         rows = weight_for_target(source, target, weights)
-        slope = fit_slope(rows)
+        slope = fit_slope(rows, least_probability(rows))
         p, at = rows.matrix.astype(float), np.arange(len(rows))
         hits = [part[at, rows.labels] for part in self._members(p, slope)]
         engine = Arrays(rows.with_probabilities(np.maximum(np.stack(hits, axis=1), 1e-300)))

@@ -9,6 +9,7 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.errors import InvalidInput
 from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.floor import least_probability
 from calshift.recalibration.label_free_search import least_error_slope
 from calshift.recalibration.serialization import read_class_weights, read_positive
 from calshift.recalibration.source_weights import (
@@ -50,7 +51,8 @@ class LabelFreeTemperatureScaling(Recalibrator):
         found = resolve_weights(weights, source, target)
         assert found is not None  # with a target there are weights
         some = source.take(np.arange(0, len(source), max(1, len(source) // START_ROWS)))
-        start = fit_slope(weight_rows(some, found))
+        rows = weight_rows(some, found)
+        start = fit_slope(rows, least_probability(rows))
         slope = least_error_slope(source, target, found.values, start)
         return {"temperature_": 1 / slope, "class_weights_": fill_unseen(found, weights)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings as python_warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -10,14 +11,17 @@ import numpy as np
 
 from calshift._core.memory import release_memory
 from calshift._core.predictions import Predictions
-from calshift._core.validate import is_number, show, validate_integer, validate_rng
+from calshift._core.validate import is_number, show, validate_flag, validate_integer, validate_rng
 from calshift.api import target_calibration_error
+from calshift.diagnostics.conditions import LABEL_FREE, validate_waive
 from calshift.engines import Arrays
 from calshift.engines.open import rows_of_pair
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.inference.assemble import target_result
 from calshift.inference.options import Options, Progress
 from calshift.recalibration import DEFAULT_RECALIBRATOR, make_recalibrator
+from calshift.recalibration.assessment.fallback import choose_fallback
+from calshift.recalibration.assessment.scores import ClassDistribution, Scores, Strata
 from calshift.recalibration.cross_fit import FoldedSample, draw_folds, fit_folds
 from calshift.results import RecalibrationResult
 from calshift.results.difference import compare_results
@@ -38,6 +42,7 @@ def recalibrate(
     folds: int = 5,
     rng: Any = 0,
     check: bool = True,
+    waive: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> RecalibrationResult:
     """Recalibrate the target's probabilities without its labels.
@@ -49,11 +54,12 @@ def recalibrate(
         "ensemble", "label-free", "prior", "temperature+prior", "bcts+prior", "vector+prior", or a
         recalibrator
     weights : class weights (a method's name, a vector or a ClassWeights) for the recalibrator and
-        for both errors; None leaves them to the recalibrator, and the errors have "em-bcts"
+        for both errors; None leaves them to the recalibrator, and the errors have "auto"
     kind, norm : of the errors; norm 1 or 2
     folds : number of folds of the cross-fitting for ``.after``
     rng : seed of the folds, and of the test
     check : whether to test that only the class distribution has changed
+    waive : names of conditions for ``.trusted`` to do without, as in `target_calibration_error`
     progress : callback ``progress(done, total)``, in fits
 
     Returns
@@ -66,8 +72,14 @@ def recalibrate(
     folds, and the label-free error is that of all folds together. The recalibrator returned, fitted
     to all rows, should be slightly better. An error of estimated class weights is largely common to
     the recalibration and to its assessment: it is part of the interval of ``.after``, not of the
-    estimate. Both errors and the recalibration assume label shift: where ``.trusted`` is False, do
-    not use the probabilities.
+    estimate.
+
+    Both errors and the recalibration assume label shift. Where one of the errors is not trusted, or
+    calibration error, accuracy or log loss is clearly worse after, the recalibration asked for is
+    not applied. ``.fallback`` is then "source": ``.probabilities`` come from a temperature, or from
+    vector scaling, fitted to the source alone, if it improves the source's log loss on rows that it
+    was not fitted to; or "unchanged": they are the input. To insist, name the conditions in
+    ``waive``, or apply ``.requested``.
 
     Examples
     --------
@@ -85,7 +97,7 @@ def recalibrate(
     target = samples[1]
     found = recalibrate_samples(
         samples, method=method, weights=weights, kind=kind, norm=norm, folds=folds, rng=rng,
-        check=check, progress=progress,
+        check=check, waive=waive, progress=progress,
     )  # fmt: skip
     return replace(found, probabilities=found.recalibrator.transform(target).p)
 
@@ -100,6 +112,7 @@ def recalibrate_samples(
     folds: int = 5,
     rng: Any = 0,
     check: bool = True,
+    waive: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> RecalibrationResult:
     """`recalibrate` of source and target without the recalibrated probabilities.
@@ -113,13 +126,15 @@ def recalibrate_samples(
     if options.norm not in (1.0, 2.0) or kind == "canonical":
         msg = f"norm must be 1 or 2 and kind not canonical; got {show(norm)} and {show(kind)}"
         raise InvalidInput(msg)
+    waived = validate_waive(waive, LABEL_FREE, validate_flag(check, "check"))
     generator = validate_rng(rng)
     of = draw_folds(samples[0], samples[1], validate_integer(folds, "folds", 2), generator)
     fitted, used = make_recalibrator(method), DEFAULT if weights is None else weights
     before = target_calibration_error(
-        samples[0], None, samples[1], weights=used, kind=kind, norm=norm, check=check,
+        samples[0], None, samples[1], weights=used, kind=kind, norm=norm, waive=waived,
         rng=int(rng) if is_number(rng) else int(generator.integers(2**31)),
     )  # fmt: skip
+    strata, scores = Strata(samples[0]), Scores.of(samples[0])
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", UnreliableWeights)  # given with the error before
         fitted.fit(samples[0], None, samples[1], weights=weights)
@@ -127,19 +142,30 @@ def recalibrate_samples(
         release_memory()  # before large arrays are needed again
         folded = [FoldedSample(samples.pop(0), one) for one in of]
         fits = fit_folds(fitted, folded[0], folded[1], weights, progress)
-        first, second = (Arrays(folded.pop(0).recalibrate(fits)) for _ in of)
+        second = Arrays(folded.pop(1).recalibrate(fits))
+        first = Arrays(folded[0].recalibrate(fits))
         release_memory()
-        after = target_result(first, second, options, used, None, before.assumption)
-    return RecalibrationResult(
-        probabilities=np.empty((0, fitted.n_classes_)),
-        recalibrator=fitted,
-        before=before,
-        after=after,
-        change=compare_results(after, before),
-        folds=len(fits),
-        notes=notes,
-        usable=usable,
-    )
+        after = target_result(first, second, options, used, None, before.assumption, waived)
+        assert before.class_weights is not None
+        target = ClassDistribution.of(before.class_weights)
+        changes = strata.changes(scores, Scores.of(first.in_memory), target)
+        found = RecalibrationResult(
+            probabilities=np.empty((0, fitted.n_classes_)),
+            recalibrator=fitted,
+            requested=fitted,
+            before=before,
+            after=after,
+            change=compare_results(after, before),
+            accuracy=changes.accuracy,
+            log_loss=changes.log_loss,
+            folds=len(fits),
+            notes=notes,
+            usable=usable,
+        )
+        if found.trusted and not found.worse():
+            return found
+        instead = choose_fallback(folded[0], strata, scores, target if found.trusted else None)
+        return replace(found, recalibrator=instead.recalibrator, fallback=instead.name)
 
 
 def _recalibration_notes(target: Predictions, weights: Any) -> tuple[tuple[str, ...], bool]:

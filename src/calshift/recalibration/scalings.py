@@ -1,4 +1,4 @@
-"""Temperature, bias-corrected temperature and vector scaling."""
+"""Temperature, bias-corrected temperature and vector scaling, and no scaling at all."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ import numpy as np
 
 from calshift._core.predictions import Predictions
 from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.floor import choose_floor, floor_classes
 from calshift.recalibration.joint_fit import choose_kind
-from calshift.recalibration.serialization import read_positive, read_slopes, read_vector
+from calshift.recalibration.serialization import (
+    read_floors,
+    read_positive,
+    read_slopes,
+    read_vector,
+)
 from calshift.recalibration.source_weights import SLOPES, fit_slope, fit_weighted, weight_for_target
 from calshift.scaling.calibrator import temper
 
@@ -26,6 +32,7 @@ class TemperatureScaling(Recalibrator):
     Attributes
     ----------
     temperature_ : T, above 1 for an overconfident model
+    floors_ : (K,) smaller probabilities count as this
 
     Examples
     --------
@@ -38,15 +45,18 @@ class TemperatureScaling(Recalibrator):
     """
 
     keeps_ranking = True
-    _learned: ClassVar = {"temperature_": read_positive}
+    _learned: ClassVar = {"temperature_": read_positive, "floors_": read_floors}
     temperature_: float
+    floors_: np.ndarray
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
-        slope = fit_slope(weight_for_target(source, target, weights))
-        return {"temperature_": 1 / slope}
+        rows = weight_for_target(source, target, weights)
+        floor = choose_floor(rows)
+        slope = fit_slope(rows, floor)
+        return {"temperature_": 1 / slope, "floors_": floor_classes(source, floor)}
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return temper(p, 1 / self.temperature_)
+        return temper(p, 1 / self.temperature_, floor=self.floors_)
 
 
 class BiasCorrectedTemperatureScaling(Recalibrator):
@@ -62,20 +72,30 @@ class BiasCorrectedTemperatureScaling(Recalibrator):
     Attributes
     ----------
     temperature_ : T
-    biases_ : (K,) b
+    biases_, floors_ : (K,) b; smaller probabilities count as the floor
     """
 
-    _learned: ClassVar = {"temperature_": read_positive, "biases_": read_vector}
+    _learned: ClassVar = {
+        "temperature_": read_positive,
+        "biases_": read_vector,
+        "floors_": read_floors,
+    }
     temperature_: float
     biases_: np.ndarray
+    floors_: np.ndarray
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
-        found = fit_weighted("bcts", weight_for_target(source, target, weights))
+        rows = weight_for_target(source, target, weights)
+        found = fit_weighted("bcts", rows, choose_floor(rows))
         slope = float(np.clip(found.slope[0], *SLOPES))
-        return {"temperature_": 1 / slope, "biases_": np.array(found.bias)}
+        return {
+            "temperature_": 1 / slope,
+            "biases_": np.array(found.bias),
+            "floors_": floor_classes(source, found.floor),
+        }
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return temper(p, 1 / self.temperature_, self.biases_)
+        return temper(p, 1 / self.temperature_, self.biases_, self.floors_)
 
 
 class VectorScaling(Recalibrator):
@@ -92,17 +112,42 @@ class VectorScaling(Recalibrator):
     Attributes
     ----------
     slopes_ : (K,) a, or (1,) above 200 classes
-    biases_ : (K,) b
+    biases_, floors_ : (K,) b; smaller probabilities count as the floor
     """
 
-    _learned: ClassVar = {"slopes_": read_slopes, "biases_": read_vector}
+    _learned: ClassVar = {"slopes_": read_slopes, "biases_": read_vector, "floors_": read_floors}
     slopes_: np.ndarray
     biases_: np.ndarray
+    floors_: np.ndarray
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
         kind = choose_kind(source.n_classes)
-        found = fit_weighted(kind, weight_for_target(source, target, weights))
-        return {"slopes_": np.array(found.slope), "biases_": np.array(found.bias)}
+        rows = weight_for_target(source, target, weights)
+        found = fit_weighted(kind, rows, choose_floor(rows))
+        return {
+            "slopes_": np.array(found.slope),
+            "biases_": np.array(found.bias),
+            "floors_": floor_classes(source, found.floor),
+        }
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return temper(p, self.slopes_, self.biases_)
+        return temper(p, self.slopes_, self.biases_, self.floors_)
+
+
+class Unchanged(Recalibrator):
+    """Leaves every probability as it is; `recalibrate` returns it where nothing is supported."""
+
+    keeps_ranking = True
+    _learned: ClassVar = {}
+
+    def __init__(self) -> None:
+        pass
+
+    def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
+        return {}
+
+    def _transform(self, p: np.ndarray) -> np.ndarray:
+        return p
+
+    def _transform_block(self, block: Predictions) -> np.ndarray:
+        return np.array(block.p)

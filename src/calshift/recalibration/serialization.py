@@ -57,6 +57,14 @@ def read_class_weights(value: Any, K: int) -> np.ndarray:
     return found
 
 
+def read_floors(value: Any, K: int) -> np.ndarray:
+    """One probability for each class, 0 where there is no floor."""
+    found = _read_numbers(value, K)
+    if not ((found >= 0) & (found < 1)).all():
+        raise ValueError
+    return found
+
+
 def read_shares(value: Any, K: int) -> np.ndarray:
     """Three shares that sum to 1."""
     found = read_vector(value, 3)

@@ -11,13 +11,18 @@ from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
 from calshift.errors import UnreliableWeights
 from calshift.recalibration.base import Recalibrator
+from calshift.recalibration.floor import choose_floor, floor_classes
 from calshift.recalibration.joint_fit import choose_kind, fit_jointly
-from calshift.recalibration.serialization import read_class_weights, read_slopes, read_vector
+from calshift.recalibration.serialization import (
+    read_class_weights,
+    read_floors,
+    read_slopes,
+    read_vector,
+)
 from calshift.recalibration.source_weights import (
     count_classes,
     fill_unseen,
     fit_weighted,
-    least_probability,
     resolve_weights,
 )
 from calshift.scaling.calibrator import reweight, temper
@@ -44,25 +49,28 @@ class ShiftScaling(Recalibrator):
     ----------
     slopes_ : (K,) a, or (1,) above 200 classes
     biases_, class_weights_ : (K,) b and w
+    floors_ : (K,) smaller probabilities count as this
     """
 
     _learned: ClassVar = {
         "slopes_": read_slopes,
         "biases_": read_vector,
         "class_weights_": read_class_weights,
+        "floors_": read_floors,
     }
     slopes_: np.ndarray
     biases_: np.ndarray
     class_weights_: np.ndarray
+    floors_: np.ndarray
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
         if target is None or weights is not None:
             given = resolve_weights(weights, source, target)
-            scaling = fit_weighted(choose_kind(source.n_classes), source)
+            scaling = fit_weighted(choose_kind(source.n_classes), source, choose_floor(source))
             w = np.ones(source.n_classes) if given is None else fill_unseen(given, weights)
         else:
             blocks = Blocks(Arrays(source)), Blocks(Arrays(target))
-            floor = least_probability(source, target)
+            floor = choose_floor(source, target)
             found, fit = fit_jointly(*blocks, count_classes(source), floor)
             scaling, w = found.scaling, np.exp(found.shift)
             if not fit.converged:
@@ -71,6 +79,7 @@ class ShiftScaling(Recalibrator):
             "slopes_": np.array(scaling.slope),
             "biases_": np.array(scaling.bias),
             "class_weights_": w,
+            "floors_": floor_classes(source, scaling.floor),
         }
 
     def _warn(self, source: Predictions, target: Predictions, weights: Any) -> None:
@@ -78,4 +87,4 @@ class ShiftScaling(Recalibrator):
             resolve_weights(None, source, target)  # for its warnings: is the shift determined?
 
     def _transform(self, p: np.ndarray) -> np.ndarray:
-        return reweight(temper(p, self.slopes_, self.biases_), self.class_weights_)
+        return reweight(temper(p, self.slopes_, self.biases_, self.floors_), self.class_weights_)

@@ -15,7 +15,7 @@ from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
 from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.results import ClassWeights
-from calshift.scaling.calibrator import LEAST_PROBABILITY, Scaling
+from calshift.scaling.calibrator import Scaling
 from calshift.scaling.fit import fit_scaling
 from calshift.weights import DEFAULT, make_given_weights, resolve_class_weights
 
@@ -89,19 +89,11 @@ def count_classes(source: Predictions) -> np.ndarray:
     return np.asarray(np.maximum(source.class_counts, HALF_A_ROW))
 
 
-def fit_weighted(kind: str, source: Predictions) -> Scaling:
+def fit_weighted(kind: str, source: Predictions, floor: float) -> Scaling:
     """The calibrator of all classes, also of those not in the source."""
-    return fit_scaling(
-        kind, Blocks(Arrays(source)), count_classes(source), least_probability(source)
-    )
+    return fit_scaling(kind, Blocks(Arrays(source)), count_classes(source), floor)
 
 
-def least_probability(*samples: Predictions) -> float:
-    """The floor of probabilities in a fit: the smallest positive one."""
-    least = [np.min(s.matrix, where=s.matrix > 0, initial=LEAST_PROBABILITY) for s in samples]
-    return max(float(min(least)), float(np.finfo(float).tiny))
-
-
-def fit_slope(source: Predictions) -> float:
+def fit_slope(source: Predictions, floor: float) -> float:
     """1 / T of largest likelihood."""
-    return float(np.clip(fit_weighted("ts", source).slope[0], *SLOPES))
+    return float(np.clip(fit_weighted("ts", source, floor).slope[0], *SLOPES))

@@ -98,6 +98,7 @@ def _context(report: dict[str, Any]) -> dict[str, Any]:
     changed = sorted(known, key=lambda one: -abs(_prior_change(one)))[:MOST_PRIORS]
     return {
         "report": report,
+        "conditions": sorted(report["diagnostics"], key=_urgency),
         "classes": shown,
         "hidden": len(classes) - len(shown),
         "with_errors": with_errors,
@@ -112,6 +113,11 @@ def _context(report: dict[str, Any]) -> dict[str, Any]:
         "residuals": _largest_residuals(report["assumption"]),
         "level": percent(report["level"]),
     }
+
+
+def _urgency(condition: dict[str, Any]) -> int:
+    """Failed conditions come first, then waived ones."""
+    return (not condition["failed"]) + bool(condition["passed"] and not condition["waived"])
 
 
 def _prior_change(one: dict[str, Any]) -> float:
@@ -173,7 +179,7 @@ def _template(name: str) -> Any:
         error=lambda value: f"{value:.4f}",
         share=_format_share,
         shorten=_shorten,
-        number=lambda value: f"{value:.4g}",
+        number=lambda value: f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}",
         rows=lambda value: f"{value:,.10g}",
     )
     return environment.get_template(name)

@@ -24,9 +24,23 @@ def render_markdown(report: dict[str, Any]) -> str:
     ]  # fmt: skip
     if report["assumption"] is not None:
         lines += ["", _escape(report["assumption"]["verdict"])]
+    lines += ["", *_conditions(report["diagnostics"])]
     lines += ["", *(f"- **Warning:** {_escape(note)}" for note in report["warnings"])]
     made = f"calshift {report['versions'].get('calshift', '')}, {report['created']}"
     return "\n".join([*lines, "", f"*{_escape(made)}*"]).replace("\n\n\n", "\n\n") + "\n"
+
+
+def _conditions(diagnostics: list[dict[str, Any]]) -> list[str]:
+    """A table of the conditions of trust that are not met or waived, in bold what failed."""
+    shown = [one for one in diagnostics if not one["passed"] or one["waived"]]
+    met = f"{sum(one['passed'] for one in diagnostics)} of {len(diagnostics)} conditions are met."
+    lines = [f"Conditions of trust: {met}"] if diagnostics else []
+    if shown:
+        lines += ["", "| condition | outcome | |", "|---|---|---|"]
+    for one in shown:
+        outcome = "waived" if one["waived"] else "**not met**"
+        lines.append(f"| {one['name']} | {outcome} | {_escape(one['text'])} |")
+    return lines
 
 
 def _error(name: str, one: dict[str, Any]) -> str:

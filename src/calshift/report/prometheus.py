@@ -37,6 +37,11 @@ def _metrics(report: dict[str, Any]) -> Iterator[tuple[str, str, list[Sample]]]:
     yield "rows", "Number of rows.", [({"sample": name}, float(one["rows"])) for name, one in both]
     for name, about, value in _totals(report):
         yield name, about, [({}, value)]
+    conditions = report["diagnostics"]
+    for state, about in (("passed", "checked and met"), ("waived", "waived by the user")):
+        yield f"condition_{state}", f"1 if a condition of trust is {about}, else 0.", [
+            ({"condition": one["name"]}, float(one[state])) for one in conditions
+        ]  # fmt: skip
     yield "class_share", "Class prior (prevalence); on the target as estimated.", [
         ({"sample": name, "class": one["class"]}, one[f"prior_{name}"])
         for one in classes
@@ -55,7 +60,7 @@ def _totals(report: dict[str, Any]) -> list[tuple[str, str, float | None]]:
         ("trusted", "1 if the estimate is reliable, else 0.", float(report["trusted"])),
         ("exit_code", "0 fine, 1 limit exceeded, 3 not reliable.", float(report["exit_code"])),
         ("max_error", "The largest calibration error allowed.", limit.get("max_error")),
-        ("label_shift_p_value", "p-value of the test of label shift.", check.get("p_value")),
+        ("label_shift_p_value", "p-value of the test of label shift.", check.get("joint_p_value")),
         ("effective_sample_size", "Effective size of the weighted source.", weights.get("ess")),
         ("timestamp_seconds", "Time of the computation (Unix time).", created),
     ]

@@ -10,7 +10,7 @@ from calshift.results import RecalibrationResult
 
 WORDS = {
     "Better": "falls from {before} to {after}",
-    "Worse": "rises from {before} to {after}: keep the model's own probabilities",
+    "Worse": "is {before} before and {after} after recalibration, and {what} clearly worse",
     "No clear change": "is {before} before and {after} after recalibration",
 }
 
@@ -24,7 +24,7 @@ def recalibration_dict(
     seed: int | None = None,
 ) -> dict[str, Any]:
     """Errors before and after, the recalibrator, the verdict and how to reproduce them."""
-    useless = not found.trusted or found.gist(gate.level) == "Worse"
+    useless = found.fallback is not None or found.gist(gate.level) in ("Not reliable", "Worse")
     status = "untrusted" if useless else gate.status(found.after)
     return {
         "schema": "calshift-recalibration",
@@ -36,6 +36,10 @@ def recalibration_dict(
         "max_error": gate.max_error,
         "gate": gate.side,
         **found.to_dict(gate.level),
+        "diagnostics": {
+            name: [one.to_dict() for one in error.diagnostics]
+            for name, error in (("before", found.before), ("after", found.after))
+        },
         "before": error_dict(found.before, gate.level),
         "after": error_dict(found.after, gate.level),
         **provenance(found.before, {"seed": seed}, inputs, command),
@@ -46,11 +50,15 @@ def _verdict(found: RecalibrationResult, gate: Gate) -> str:
     roots = {"before": f"{found.before.root:.4f}", "after": with_interval(found.after, gate.level)}
     if not found.trusted:
         return (
-            f"Not reliable: {found.warnings[0]}. The recalibrated probabilities may be worse than "
-            f"the model's own (error {roots['before']} before, {roots['after']} after)."
-        )
-    gist = found.gist(gate.level)
-    name, words = error_name(found.after), WORDS[gist].format(**roots)
+            f"Not reliable: {found.warnings[0]}. The estimates (error {roots['before']} before, "
+            f"{roots['after']} after) may be wrong. {found.applied}"
+        ).rstrip()
+    gist, worse = found.gist(gate.level), found.worse(gate.level) or found.worse()
+    what = " and ".join(worse) + (" is" if len(worse) == 1 else " are")
+    name, words = error_name(found.after), WORDS[gist].format(**roots, what=what)
+    if gist == "Worse":
+        advice = found.applied or "Keep the model's own probabilities."
+        return f"{gist}: the {name} on the target {words}. {advice}"
     return f"{gist}: the {name} on the target {words}.{limit_sentence(found.after, gate)}"
 
 

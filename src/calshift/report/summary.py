@@ -15,9 +15,9 @@ from calshift._core.convert import plain
 from calshift._core.validate import validate_level
 from calshift.report.reliability_data import reliability_dicts
 from calshift.report.verdict import EXIT_CODES, Gate, advice, change, gist, verdict
-from calshift.results import CalibrationErrorResult, ClassWeights, wilson_interval
+from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck, wilson_interval
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def summarize(
@@ -43,28 +43,32 @@ def summarize(
         "verdict": verdict(result, gate),
         "advice": advice(result, gate),
         "trusted": result.trusted,
+        "diagnostics": [one.to_dict() for one in result.diagnostics],
         "warnings": list(result.warnings),
         "level": gate.level,
         "threshold": _threshold(result, gate),
         "target": error_dict(result, gate.level),
         "source": None if result.source is None else error_dict(result.source, gate.level),
         "change": _change(result, gate.level),
+        "drift": _drift(result, gate),
         "classes": _classes(result, gate.level),
         "weights": None if result.class_weights is None else _weights(result.class_weights),
-        "assumption": _assumption(result),
+        "assumption": _assumption(result.assumption),
         "curves": reliability_dicts(result, gate.level) if curves else [],
         **provenance(result, drawn, inputs, command),
     }
 
 
-def weights_dict(weights: ClassWeights, level: float, trusted: bool) -> dict[str, Any]:
+def weights_dict(weights: ClassWeights, level: float) -> dict[str, Any]:
     """Class weights alone; its keys are promised by schemas/weights.json."""
     columns = _priors(weights, validate_level(level))
     return {
         "schema": "calshift-weights",
         "schema_version": SCHEMA_VERSION,
         "created": _now(),
-        "trusted": trusted,
+        "trusted": weights.trusted,
+        "diagnostics": [one.to_dict() for one in weights.diagnostics],
+        "assumption": _assumption(weights.assumption),
         "level": level,
         "weights": _weights(weights),
         "classes": _records(weights, weights.classes, columns),
@@ -128,6 +132,21 @@ def _change(result: CalibrationErrorResult, level: float) -> dict[str, Any] | No
         return None
     low, high = found.confidence_interval(level, root=True)
     return {"root": found.root, "root_interval": [low, high], "clear": not low <= 0 <= high}
+
+
+def _drift(result: CalibrationErrorResult, gate: Gate) -> dict[str, Any] | None:
+    """The drift allowed for, the sensitivity to it (or to 1%), and the least that is too much.
+
+    The last is None if no drift is.
+    """
+    if not result.has_drift_sensitivity:
+        return None
+    enough = result.break_even_drift(gate.max_error, level=gate.level)
+    return {
+        "stated": result.drift,
+        "sensitivity": result.drift_sensitivity(result.drift or 0.01).to_dict(),
+        "break_even": enough if math.isfinite(enough) else None,
+    }
 
 
 def _classes(result: CalibrationErrorResult, level: float) -> list[dict[str, Any]]:
@@ -201,15 +220,17 @@ def _weights(weights: ClassWeights) -> dict[str, Any]:
         "iterations": weights.iterations,
         "condition_number": plain(weights.condition_number),
         "smallest_singular_value": plain(weights.smallest_singular_value),
+        "discrimination": plain(weights.discrimination),
+        "agreement_p_value": plain(weights.agreement_p_value),
         "untrusted": len(weights.untrusted),
         "warnings": list(weights.warnings),
     }
 
 
-def _assumption(result: CalibrationErrorResult) -> dict[str, Any] | None:
-    if result.assumption is None:
+def _assumption(check: LabelShiftCheck | None) -> dict[str, Any] | None:
+    if check is None:
         return None
-    found = result.assumption.to_dict()
+    found = check.to_dict()
     left_out = ("n_source", "n_target", "residuals", "classes")
     return {name: value for name, value in found.items() if name not in left_out}
 

@@ -66,11 +66,26 @@ def _notes(report: dict[str, Any]) -> Iterator[str]:
     if weights is not None:
         size = f"{weights['ess']:,.0f} of {weights['n_source']:,.10g}"
         yield f"class weights ({weights['method']}): effective sample size {size}"
-    if check is not None and check["p_value"] is not None and not check["rejected"]:
-        yield f"label shift is not rejected (p = {check['p_value']:.2g}), which is no proof of it"
+    if check is not None and check["joint_p_value"] is not None and not check["rejected"]:
+        p = check["joint_p_value"]
+        yield f"label shift is not rejected (p = {p:.2g}), which is no proof of it"
+    yield from condition_lines(report["diagnostics"])
     yield from note_lines(tuple(report["warnings"]))
     for note in report["advice"]:
         yield from textwrap.wrap(printable(note), 96, initial_indent="> ", subsequent_indent="  ")
+
+
+def condition_lines(diagnostics: list[dict[str, Any]]) -> Iterator[str]:
+    """How many conditions of trust are met, which are not, and which are waived."""
+    if not diagnostics:
+        return
+    met = sum(one["passed"] for one in diagnostics)
+    line = f"conditions of trust: {met} of {len(diagnostics)} are met"
+    failed = [one["name"] for one in diagnostics if not one["passed"] and not one["waived"]]
+    waived = [one["name"] for one in diagnostics if one["waived"]]
+    for words, names in (("not met", failed), ("waived", waived)):
+        line += f"; {words}: {', '.join(names)}" if names else ""
+    yield from textwrap.wrap(line, 98)
 
 
 def _interval(ends: list[float] | None) -> str:

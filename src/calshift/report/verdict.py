@@ -9,7 +9,7 @@ import numpy as np
 
 from calshift._core.text import class_names, percent
 from calshift._core.validate import is_number, show, validate_choice, validate_level
-from calshift.diagnostics.trust import LEAST_TARGET
+from calshift.diagnostics.sample_conditions import LEAST_TARGET
 from calshift.errors import InvalidInput
 from calshift.results import CalibrationErrorResult, Difference
 from calshift.results.difference import compare_results
@@ -18,6 +18,7 @@ GATES = ("lower", "upper")
 EXIT_CODES = {"fine": 0, "breached": 1, "untrusted": 3}
 ERROR_NAMES = {1.0: "ECE", 2.0: "RMS calibration error"}
 WIDE = 0.5  # of the estimate: an interval that is wider than this above it needs more rows
+LEAST_SHOWN = 0.001  # share of the target rows that is shown as a number
 NOTICEABLE = 0.01  # an interval for an error below this is narrow enough, whatever its ratio
 
 
@@ -92,7 +93,7 @@ def verdict(result: CalibrationErrorResult, gate: Gate) -> str:
     if not result.trusted:
         return f"Not reliable: {result.warnings[0]}. The estimate, {error}, may be wrong."
     found = f"{gist(result, gate)} on the target: {error}{_beside_source(result, gate)}."
-    return found + limit_sentence(result, gate)
+    return found + limit_sentence(result, gate) + drift_sentence(result, gate)
 
 
 def gist(result: CalibrationErrorResult, gate: Gate) -> str:
@@ -133,6 +134,21 @@ def limit_sentence(result: CalibrationErrorResult, gate: Gate) -> str:
     ruling = "not counted as a breach" if gate.side == "lower" else "counted as a breach"
     where = "is inside the interval" if result.standard_error > 0 else "cannot be tested"
     return f" The {limit} {where}: {ruling} (gate: {gate.side})."
+
+
+def drift_sentence(result: CalibrationErrorResult, gate: Gate) -> str:
+    """A sentence on drift, with a space before it: what is allowed for, what would be too much."""
+    if not result.has_drift_sensitivity:
+        return ""
+    stated = f" The interval allows for {percent(result.drift)} of the target rows"
+    stated = f"{stated} outside label shift." if result.drift > 0 else ""
+    enough = result.break_even_drift(gate.max_error, level=gate.level)
+    if enough <= result.drift or enough == float("inf") or result.standard_error == 0:
+        return stated
+    what = "0" if gate.max_error is None else "the limit"
+    share = f"{enough:.1%}" if enough >= LEAST_SHOWN else f"less than {LEAST_SHOWN:.1%}"
+    rows = f"If {share} of the target rows came from another distribution"
+    return f"{stated} {rows}, the interval could include {what}."
 
 
 def advice(result: CalibrationErrorResult, gate: Gate) -> list[str]:

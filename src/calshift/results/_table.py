@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calshift._core.text import note_lines, printable
+from calshift._core.text import note_lines, percent, printable
 
 if TYPE_CHECKING:
     from calshift.results import CalibrationErrorResult
@@ -31,10 +31,14 @@ def error_table(result: CalibrationErrorResult) -> str:
 def _notes(result: CalibrationErrorResult) -> Iterator[str]:
     """Notes besides the warnings."""
     check = result.assumption
-    if check is not None and check.p_value is not None and not check.rejected:
-        yield f"label shift is not rejected (p = {check.p_value:.2g}), which is no proof of it"
+    if check is not None and check.joint_p_value is not None and not check.rejected:
+        p = check.joint_p_value
+        yield f"label shift is not rejected (p = {p:.2g}), which is no proof of it"
     if result.has_interval and result.estimator == "paper":
         yield f"the interval is for {result.interval_of}"
+    if result.drift > 0:
+        share = percent(result.drift)
+        yield f"the interval allows for {share} of the target rows outside label shift"
     if result.merged_bins:
         yield f"{result.merged_bins} bins or knots had too few rows and were merged"
 

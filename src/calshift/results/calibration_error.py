@@ -11,12 +11,21 @@ import numpy as np
 
 from calshift._core.convert import plain
 from calshift._core.frozen import Frozen
-from calshift._core.validate import validate_flag, validate_level
+from calshift._core.validate import validate_flag, validate_level, validate_number
 from calshift.errors import InvalidInput
 from calshift.results._table import error_table
+from calshift.results.drift import (
+    DRIFT_NEEDS,
+    DriftInfluence,
+    DriftSensitivity,
+    break_even,
+    sensitivity,
+    widen,
+)
 
 if TYPE_CHECKING:
     from calshift.results.class_weights import ClassWeights
+    from calshift.results.diagnostic import Diagnostic
     from calshift.results.difference import RowInfluence
     from calshift.results.intervals import SamplingDistribution
     from calshift.results.label_shift_check import LabelShiftCheck
@@ -33,10 +42,10 @@ class CalibrationErrorResult(Frozen):
     class_weights : the weights used, or None for an error with labels
     assumption : the test whether only the class priors changed, or None if it was not asked for
     warnings : what to know before acting on the number, worst first
-    trusted : False if a warning says that the number may be plainly wrong
+    diagnostics : the outcomes of the conditions that a result must meet to be trusted
     merged_bins : bins (or knots of the smooth basis) joined to a neighbour for lack of rows
     kind, norm, estimator, n_source, n_target, classes : what was asked, of how much data
-    settings : names and values of what else was asked: bins, binning, kernel, interval, ...
+    settings : names and values of what else was asked: bins, binning, kernel, interval, drift, ...
     """
 
     estimate: float
@@ -49,13 +58,14 @@ class CalibrationErrorResult(Frozen):
     class_weights: ClassWeights | None = None
     assumption: LabelShiftCheck | None = None
     warnings: tuple[str, ...] = ()
-    trusted: bool = True
+    diagnostics: tuple[Diagnostic, ...] = ()
     merged_bins: int = 0
     classes: tuple[Any, ...] | None = None
     _distribution: SamplingDistribution | None = None
     _class_distributions: SamplingDistribution | None = None
     _influence: RowInfluence | None = None
     settings: tuple[tuple[str, Any], ...] = ()
+    _drift: DriftInfluence | None = None
     _source: Callable[[], CalibrationErrorResult] | None = None
     _curves: Any = None  # sums for reliability curves of a report; not pickled
 
@@ -72,6 +82,11 @@ class CalibrationErrorResult(Frozen):
 
     def __deepcopy__(self, memo: object) -> CalibrationErrorResult:
         return self
+
+    @property
+    def trusted(self) -> bool:
+        """Whether every condition was checked and met, or waived by name; see `diagnostics`."""
+        return bool(self.diagnostics) and not any(one.failed for one in self.diagnostics)
 
     @property
     def has_interval(self) -> bool:
@@ -101,13 +116,17 @@ class CalibrationErrorResult(Frozen):
         return "the calibration error"
 
     def confidence_interval(
-        self, level: float = 0.95, *, root: bool = False
+        self, level: float = 0.95, *, root: bool = False, drift: float | None = None
     ) -> tuple[float, float]:
         """Lower and upper end for CE_p^p, or with ``root`` for CE_p; never below 0.
 
-        The estimate is inside, also at low levels, where the interval by itself may miss it.
+        The estimate is inside, also at low levels, where the interval by itself may miss it. It
+        allows for a share ``drift`` of target rows outside label shift; None is that of the call.
         """
-        ends = self._checked_distribution().interval(validate_level(level))
+        ends: Any = self._checked_distribution().interval(validate_level(level))
+        drift = self.drift if drift is None else validate_number(drift, "drift", 0, 1)
+        if drift > 0:
+            ends = widen(ends, self._checked_drift(), drift)
         low, high = self._widen(ends, self.estimate)
         power = 1 / self.norm if validate_flag(root, "root") else 1.0
         return float(low) ** power, float(high) ** power
@@ -117,6 +136,41 @@ class CalibrationErrorResult(Frozen):
         low, high = np.clip(ends, 0.0, self._largest)
         inside = np.clip(estimate, 0.0, self._largest)
         return np.stack([np.minimum(low, inside), np.maximum(high, inside)])
+
+    @property
+    def drift(self) -> float:
+        """The share of target rows outside label shift that the interval allows for."""
+        return float(dict(self.settings).get("drift", 0.0))
+
+    def drift_sensitivity(self, drift: float = 0.01) -> DriftSensitivity:
+        """How far the estimate, and its root, can be off if label shift is only approximate.
+
+        At worst, and to first order, if a share ``drift`` of the target's rows comes from another
+        distribution of scores and labels that is spread over at least a tenth of those rows.
+        """
+        drift = validate_number(drift, "drift", 0, 1)
+        return sensitivity(self._checked_drift(), self.estimate, self.norm, drift)
+
+    def break_even_drift(self, max_error: float | None = None, *, level: float = 0.95) -> float:
+        """The least drift at which the interval no longer decides.
+
+        It then contains ``max_error`` (of the root), or 0 if that is None. 0.0 if it does without
+        any drift, infinity if no drift up to 1 is sufficient.
+        """
+        limit = 0.0 if max_error is None else validate_number(max_error, "max_error", 0, 1)
+        ends = self.confidence_interval(level, drift=0.0)
+        return break_even(self._checked_drift(), ends, limit**self.norm)
+
+    def _checked_drift(self) -> DriftInfluence:
+        if self._drift is None:
+            msg = f"the sensitivity to drift needs {DRIFT_NEEDS}"
+            raise InvalidInput(msg)
+        return self._drift
+
+    @property
+    def has_drift_sensitivity(self) -> bool:
+        """Whether the sensitivity to drift was computed."""
+        return self._drift is not None
 
     def class_intervals(
         self, level: float = 0.95, *, root: bool = False, simultaneous: bool = False
@@ -179,6 +233,7 @@ class CalibrationErrorResult(Frozen):
             "settings": dict(self.settings),
             "warnings": list(self.warnings),
             "trusted": self.trusted,
+            "diagnostics": [one.to_dict() for one in self.diagnostics],
         }
 
     def _interval_dict(self, level: float) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from calshift._core.validate import validate_level
 from calshift.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from calshift.results.diagnostic import Diagnostic
+    from calshift.results.label_shift_check import LabelShiftCheck
     from calshift.weights.influence import WeightInfluence
 
 ROWS_SHOWN = 20
@@ -41,6 +43,11 @@ class ClassWeights(Frozen):
     classes : names of the classes, or None
     predicted : (K,) mean prediction of the target, which identifies it and gives the mass of
         classes without source rows; None for a given vector without such classes
+    agreement_p_value : of the test that another method gives the same target prior, or None
+    discrimination : information of the calibrated predictions on the source's labels, relative to
+        their entropy; None for methods that do not calibrate
+    assumption, diagnostics : the test of label shift and the outcomes of the conditions for
+        `trusted`, of `label_shift_weights` with ``diagnose=True``; else None and empty
     """
 
     values: np.ndarray
@@ -59,6 +66,15 @@ class ClassWeights(Frozen):
     influence: WeightInfluence | None = None
     classes: tuple[Any, ...] | None = None
     predicted: np.ndarray | None = None
+    discrimination: float | None = None
+    agreement_p_value: float | None = None
+    assumption: LabelShiftCheck | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the conditions were checked and none failed."""
+        return bool(self.diagnostics) and not any(one.failed for one in self.diagnostics)
 
     @property
     def unseen_share(self) -> float:
@@ -125,8 +141,13 @@ class ClassWeights(Frozen):
             "ess": self.ess,
             "converged": self.converged,
             "iterations": self.iterations,
+            "discrimination": plain(self.discrimination),
+            "agreement_p_value": plain(self.agreement_p_value),
             "untrusted": {str(c): reason for c, reason in self.untrusted.items()},
             "warnings": list(self.warnings),
+            "assumption": None if self.assumption is None else self.assumption.to_dict(),
+            "diagnostics": [one.to_dict() for one in self.diagnostics],
+            "trusted": self.trusted,
         }
 
     def __str__(self) -> str:

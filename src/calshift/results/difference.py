@@ -48,13 +48,16 @@ class Difference(Frozen):
     ) -> tuple[float, float]:
         """Lower and upper end of the difference, of p-th powers or of roots.
 
-        From the intervals (l, u) of both errors and their correlation r::
+        From the intervals (l, u) of both errors, without drift, and their correlation r::
 
             low  = d - sqrt((a - l_a)^2 + (u_b - b)^2 - 2 r (a - l_a)(u_b - b))
             high = d + sqrt((u_a - a)^2 + (b - l_b)^2 - 2 r (u_a - a)(b - l_b))
+
+        A drift that the errors allow for is no random error: what it adds to the intervals of
+        both is added to both ends.
         """
         (low_a, high_a), (low_b, high_b) = (
-            one.confidence_interval(level, root=root) for one in (self.a, self.b)
+            one.confidence_interval(level, root=root, drift=0.0) for one in (self.a, self.b)
         )
         a, b = (
             float(np.clip(one.root if root else one.estimate, *ends))
@@ -62,7 +65,17 @@ class Difference(Frozen):
         )
         down = self._deviation(a - low_a, high_b - b)
         up = self._deviation(high_a - a, b - low_b)
-        return a - b - down, a - b + up
+        drift_a, drift_b = (self._widening(one, level, root) for one in (self.a, self.b))
+        return a - b - down - drift_a[0] - drift_b[1], a - b + up + drift_a[1] + drift_b[0]
+
+    @staticmethod
+    def _widening(one: CalibrationErrorResult, level: float, root: bool) -> tuple[float, float]:
+        """By how much the drift of an error widens its interval, below and above."""
+        if one.drift == 0:
+            return 0.0, 0.0
+        low, high = one.confidence_interval(level, root=root, drift=0.0)
+        least, most = one.confidence_interval(level, root=root)
+        return low - least, most - high
 
     def _deviation(self, one: float, two: float) -> float:
         """Standard deviation of a difference, from those of its terms and their correlation."""
@@ -146,6 +159,11 @@ class RowInfluence(Frozen):
         if self.target is None or other.target is None:
             return same
         return same and self.target.shape == other.target.shape
+
+    def scaled(self, factor: float) -> RowInfluence:
+        """The influence on a multiple of the error."""
+        target = None if self.target is None else self.target * factor
+        return RowInfluence(self.source * factor, target, self.fingerprint, self.outside * factor)
 
     @property
     def variance(self) -> float:

@@ -78,6 +78,11 @@ class MonitoringResult(Frozen):
         """(windows,) which estimates are reliable."""
         return np.array([result.trusted for result in self.results], dtype=bool)
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """(windows,) the first condition that failed, with its number and limit; "" if none did."""
+        return tuple(_first_failure(result) for result in self.results)
+
     def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """(windows,) lower and upper ends of the intervals of the roots."""
         level = validate_level(level)
@@ -95,8 +100,9 @@ class MonitoringResult(Frozen):
                     "estimate": plain(result.estimate),
                     "root": plain(result.root),
                     "root_interval": _ends(result, level),
-                    "p_value": None if result.assumption is None else result.assumption.p_value,
+                    "p_value": getattr(result.assumption, "joint_p_value", None),
                     "trusted": result.trusted,
+                    "diagnostics": [one.to_dict() for one in result.diagnostics],
                     "warnings": list(result.warnings),
                 }
                 for window, result in zip(self.windows, self.results, strict=True)
@@ -117,7 +123,7 @@ class MonitoringResult(Frozen):
         """One line a window with a note on each; only the last windows if there are many."""
         level = validate_level(level)
         if notes is None:
-            notes = ["" if result.trusted else "not reliable" for result in self.results]
+            notes = list(self.reasons)
         cells = [
             (window, f"{result.root:.4f}", f"{_format_ends(result, level):<18}  {note}")
             for window, result, note in zip(self.windows, self.results, notes, strict=True)
@@ -136,6 +142,12 @@ class MonitoringResult(Frozen):
 
     def __repr__(self) -> str:
         return f"MonitoringResult({len(self)} windows, {len(self.skipped)} skipped)"
+
+
+def _first_failure(result: CalibrationErrorResult) -> str:
+    failed = [one for one in result.diagnostics if one.failed]
+    failed.sort(key=lambda one: one.value is None)  # what was checked first
+    return failed[0].brief if failed else "" if result.trusted else "not checked"
 
 
 def _plain_place(place: Any) -> str | int:

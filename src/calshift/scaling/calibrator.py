@@ -33,10 +33,20 @@ LEAST_PROBABILITY = 1e-12  # floor of the probabilities, where they are exactly 
 LARGEST_EXPONENT = 700.0  # of which exp is finite, and exp of its negative is not 0
 
 
-def temper(p: np.ndarray, slope: np.ndarray | float, bias: np.ndarray | float = 0.0) -> np.ndarray:
-    """(n, K) softmax(slope log p + bias), row by row; a probability of exactly 0 stays 0."""
-    zero = p <= 0
-    z = np.log(np.where(zero, 1.0, p), dtype=float)
+def temper(
+    p: np.ndarray,
+    slope: np.ndarray | float,
+    bias: np.ndarray | float = 0.0,
+    floor: np.ndarray | float = 0.0,
+) -> np.ndarray:
+    """(n, K) softmax(slope log p + bias), row by row, of probabilities of at least the floor.
+
+    A probability of exactly 0 without a floor stays 0.
+    """
+    raised = np.maximum(p, floor, dtype=float)
+    zero = raised <= 0
+    raised[zero] = 1.0
+    z: np.ndarray = np.log(raised, out=raised)
     z *= slope
     z += bias
     z[zero] = -np.inf

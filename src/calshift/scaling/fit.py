@@ -18,9 +18,15 @@ from calshift.scaling.calibrator import KINDS, LEAST_PROBABILITY, Scaling
 
 
 def fit_scaling(
-    kind: str, engine: Engine, class_counts: np.ndarray, floor: float = LEAST_PROBABILITY
+    kind: str,
+    engine: Engine,
+    class_counts: np.ndarray,
+    floor: float = LEAST_PROBABILITY,
+    near: Scaling | None = None,
 ) -> Scaling:
     """The calibrator of largest penalised likelihood on the labelled rows of an engine.
+
+    The search starts from a calibrator ``near`` it, if given, which has one slope and biases.
 
     A priori the slopes are normal around a common one and the biases around a multiple of the
     log class shares; the spread is the one of largest evidence, so that few rows a class leave
@@ -34,7 +40,11 @@ def fit_scaling(
         return sums
 
     n = class_counts.sum()
-    found = maximize_penalised(likelihood, make_scaling_prior(kind, class_counts), n)
+    at = None
+    if near is not None:
+        slopes = np.repeat(near.slope, start.slopes)
+        at = np.concatenate([slopes, near.bias])
+    found = maximize_penalised(likelihood, make_scaling_prior(kind, class_counts), n, at)
     return replace(
         start,
         parameters=found.parameters,
@@ -176,9 +186,14 @@ class Maximum:
     iterations: int
 
 
-def maximize_penalised(likelihood: Likelihood, prior: Prior, size: float) -> Maximum:
-    """The parameters of largest penalised likelihood of ``size`` rows, searched from the centre."""
-    at, strength = prior.centre, np.ones(len(prior.forms))
+def maximize_penalised(
+    likelihood: Likelihood, prior: Prior, size: float, start: np.ndarray | None = None
+) -> Maximum:
+    """The parameters of largest penalised likelihood of ``size`` rows.
+
+    Searched from the start, or from the centre of the prior.
+    """
+    at, strength = prior.centre if start is None else start, np.ones(len(prior.forms))
     here = likelihood(at)
     for iteration in range(1, MOST_STEPS + 1):
         if iteration <= prior.steps:

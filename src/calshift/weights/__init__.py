@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,14 +10,18 @@ from calshift._core.validate import validate_choice
 from calshift.engines import Blocks
 from calshift.engines.base import Engine
 from calshift.results import ClassWeights
+from calshift.weights.agreement import agreement_p_value
+from calshift.weights.auto import auto
 from calshift.weights.confusion import bbse, rlls
 from calshift.weights.elsa_kmm import elsa, kmm
 from calshift.weights.given import make_given_weights, weights_from_counts
 from calshift.weights.influence import Method
 from calshift.weights.likelihood import em
+from calshift.weights.matched import matched
 from calshift.weights.quality import diagnose_weights
 
 METHODS: dict[str, Method] = {
+    "auto": auto,
     "bbse": partial(bbse, soft=False),
     "bbse-soft": partial(bbse, soft=True),
     "rlls": partial(rlls, soft=False),
@@ -29,14 +34,21 @@ METHODS: dict[str, Method] = {
     "map": partial(em, calibrator="bcts", prior=True),
     "elsa": elsa,
     "kmm": kmm,
+    "matched": matched,
 }
-DEFAULT = "em-bcts"  # why: docs/mathematics.md section 7 and benchmarks/weights_recovery.py
+REFERENCES = ("bbse-soft", "matched")  # what weights are compared with, and the first itself
+DEFAULT = "auto"  # why: docs/mathematics.md section 7 and benchmarks/weights_recovery.py
 
 
-def resolve_class_weights(weights: Any, source: Engine, target: Engine) -> ClassWeights:
-    """Class weights from what a user passed: a method's name, a vector, or a ClassWeights."""
+def resolve_class_weights(
+    weights: Any, source: Engine, target: Engine, *, compare: bool = False
+) -> ClassWeights:
+    """Class weights from what a user passed: a method's name, a vector, or a ClassWeights.
+
+    With ``compare`` estimated weights are compared with those of another method.
+    """
     if isinstance(weights, str) or weights is None:
-        return estimate_weights(weights, source, target, "weights")
+        return estimate_weights(weights, source, target, "weights", compare=compare)
     before, after = source.summary, target.summary
     known = before.class_counts.all() and not isinstance(weights, ClassWeights)
     predicted = None if known else after.mean_prediction  # a further pass over the target
@@ -44,7 +56,7 @@ def resolve_class_weights(weights: Any, source: Engine, target: Engine) -> Class
 
 
 def estimate_weights(
-    method: Any, source: Engine, target: Engine, name: str = "method"
+    method: Any, source: Engine, target: Engine, name: str = "method", *, compare: bool = False
 ) -> ClassWeights:
     """The class weights estimated by the method of this name; ``name`` is that of the argument."""
     validate_choice(method, name, METHODS, ", or class weights" if name == "weights" else "")
@@ -52,9 +64,14 @@ def estimate_weights(
     counts = before.class_counts
     solution = METHODS[method](*blocks, counts)
     sizes = before.size, after.effective_size
-    return diagnose_weights(
+    found = diagnose_weights(
         solution, method, blocks[0], sizes, counts, after.mean_prediction, before.classes
     )
+    if not compare:
+        return found
+    reference = METHODS[REFERENCES[method == REFERENCES[0]]](*blocks, counts)
+    p = agreement_p_value(solution.consistent or solution, reference, *blocks, sizes)
+    return replace(found, agreement_p_value=p)
 
 
 __all__ = [

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from calshift._core.frozen import Frozen
-from calshift._core.linalg import RELATIVE_ZERO
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 from calshift.weights.influence import WeightFit
 from calshift.weights.moment_matching import (
-    Moments,
     linear_moments,
+    moment_sizes,
     solve_matched_prior,
     solve_moment_matching,
 )
@@ -53,11 +52,11 @@ def elsa(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     n, m = class_counts.sum(), target.total(lambda batch: batch.size)
     features = EfficientFeatures(class_counts > 0, None, float(n / (n + m)))
     moments = linear_moments(features, source, target, class_counts)
-    w, step, last = solve_matched_prior(moments, _sizes(moments)) / moments.prior, 1.0, np.inf
+    w, step, last = solve_matched_prior(moments, moment_sizes(moments)) / moments.prior, 1.0, np.inf
     for rounds in range(1, MOST_ROUNDS + 1):
         features = replace(features, weights=np.maximum(w, LEAST_WEIGHT))
         moments = linear_moments(features, source, target, class_counts)
-        change = solve_matched_prior(moments, _sizes(moments)) / moments.prior - w
+        change = solve_matched_prior(moments, moment_sizes(moments)) / moments.prior - w
         size = float(np.abs(change).max())
         converged = bool(size < TOLERANCE * max(1.0, w.max()))
         if converged or rounds == MOST_ROUNDS:
@@ -65,14 +64,8 @@ def elsa(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
         if size > 0.9 * last:
             step = max(step / 2, 1 / 16)
         w, last = w + step * change, size
-    found = solve_moment_matching(features, moments, target, features.seen, _sizes(moments))
+    found = solve_moment_matching(features, moments, target, features.seen, moment_sizes(moments))
     return replace(found, iterations=rounds, converged=converged)
-
-
-def _sizes(moments: Moments) -> np.ndarray:
-    """The unit of each moment; that of a moment that is always 0 is arbitrary."""
-    largest = moments.size.max() or 1.0
-    return np.asarray(np.where(moments.size > RELATIVE_ZERO * largest, moments.size, largest))
 
 
 @dataclass(frozen=True, eq=False)

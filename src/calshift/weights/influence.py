@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from calshift._core.addable import Tally
 from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
+from calshift.weights.prior_draws import draw_prior_ratios
 
 
 class Influence(Protocol):
@@ -43,6 +45,13 @@ class WeightInfluence(Influence, Protocol):
     def target_square(self) -> np.ndarray:
         """(S, S) mean of phi_j phi_j' over the target, without a pass over it."""
 
+    @property
+    def prior_ratios(self) -> np.ndarray | None:
+        """(draws, S) target priors from their sampling distribution, relative to the estimate.
+
+        None where they are known so well that a linear approximation is sufficient.
+        """
+
 
 @dataclass(frozen=True)
 class WeightFit:
@@ -60,6 +69,11 @@ class WeightFit:
     converged, iterations : of the search
     notes : warnings, most serious first
     source : the source aggregated to fewer weighted rows, if the method has made them
+    outside : (observations, S) influence on the weights of what is not in either sample
+    description : of the weights, where the name of the method does not suffice
+    consistent : the fit whose agreement with other methods is tested, if it is not this one
+    discrimination : information of the calibrated predictions on the labels, relative to their
+        entropy; None if the method does not calibrate
     """
 
     weights: np.ndarray
@@ -73,6 +87,19 @@ class WeightFit:
     iterations: int = 1
     notes: tuple[str, ...] = ()
     source: Engine | None = None
+    outside: np.ndarray | None = None
+    description: str | None = None
+    consistent: WeightFit | None = None
+    discrimination: float | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the engine: kernels that refer to a fit are sent to executors."""
+        return self.__dict__ | {"source": None, "consistent": None}
+
+    @property
+    def prior(self) -> np.ndarray:
+        """(S,) the target prior."""
+        return np.asarray(self.base * self.weights / float(self.base @ self.weights))
 
 
 Method = Callable[[Engine, Engine, np.ndarray], WeightFit]  # source, target, class counts
@@ -92,6 +119,17 @@ class ShrunkInfluence(Frozen):
     inner: Influence
     factor: np.ndarray  # (S,)
     covariance: np.ndarray  # (S, S) of phi_j before the factor
+    prior: np.ndarray  # (S,) of the target
+    prior_covariance: np.ndarray  # (S, S)
+    others: np.ndarray  # (observations, S) influence of what is not in either sample
+
+    @cached_property
+    def prior_ratios(self) -> np.ndarray | None:
+        """(draws, S) of the target prior, relative to the estimate."""
+        return draw_prior_ratios(self.prior, self.prior_covariance)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: v for name, v in self.__dict__.items() if name != "prior_ratios"}
 
     def source(self, batch: Predictions) -> np.ndarray:
         """(rows, S) phi_i."""
@@ -115,8 +153,8 @@ class ShrunkInfluence(Frozen):
 
     @property
     def outside(self) -> np.ndarray:
-        """(0, S): the weights depend on the two samples alone."""
-        return np.zeros((0, len(self.factor)))
+        """(observations, S) of what is not in either sample."""
+        return np.asarray(self.others * self.factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +168,11 @@ class LabelCountInfluence(Frozen):
     prior: np.ndarray  # (K,) pi
     shares: np.ndarray  # (K,) q
     labels: float  # number of target labels
+
+    @property
+    def prior_ratios(self) -> np.ndarray | None:
+        """None: labels determine the shares well."""
+        return None
 
     @property
     def seen(self) -> np.ndarray:
@@ -163,9 +206,24 @@ class LabelCountInfluence(Frozen):
         return np.asarray(phi / self.prior[seen])
 
     @property
+    def by_label(self) -> np.ndarray:
+        """(S + 1, S) influence of a target row on w by its label; the last is not in the source."""
+        seen = self.seen
+        label = np.vstack([np.eye(int(seen.sum())), np.zeros(int(seen.sum()))])
+        return np.asarray((label - self.shares[seen]) / self.prior[seen])
+
+    @property
     def prior_error(self) -> np.ndarray:
         """(K,) standard errors of the shares."""
         return np.asarray(np.sqrt(self.shares * (1 - self.shares) / self.labels))
+
+
+def prior_influence(
+    fit: WeightFit, batch: Predictions, phi: np.ndarray | None = None
+) -> np.ndarray:
+    """(rows, S) influence of source rows on base * weights, from that on the weights if known."""
+    phi = fit.influence.source(batch) if phi is None else phi
+    return np.asarray(fit.base * phi + fit.weights * fit.influence.base(batch))
 
 
 def covariances(
@@ -178,9 +236,9 @@ def covariances(
     """
     base, w, influence = solution.base, solution.weights, solution.influence
 
-    def kernel(batch: Predictions) -> Tally:  # pickled, without the solution's engine
+    def kernel(batch: Predictions) -> Tally:
         phi = influence.source(batch)
-        psi = base * phi + w * influence.base(batch)
+        psi = prior_influence(solution, batch, phi)
         root = np.sqrt(batch.squared_frequency)[:, None]
         psi *= root
         phi *= root
@@ -189,6 +247,9 @@ def covariances(
     prior, values = (solution.source or source).total(kernel).values()
     n, m = sizes
     prior = prior / n**2 + solution.target_covariance * np.outer(base, base) / m
+    if solution.outside is not None:
+        prior = prior + (solution.outside * base).T @ (solution.outside * base)
+        values = values + n**2 * (solution.outside**2).sum(axis=0)
     values = values / n**2 + np.diag(solution.target_covariance) / m
     q = base * w
     normalise = (np.eye(len(q)) - np.outer(q / q.sum(), ~solution.held)) / q.sum()
@@ -238,6 +299,19 @@ class ScaledWeights(Frozen):
         if self.influence is None:
             return np.zeros((len(batch), 0))
         return np.asarray(self.influence.target(batch) / (self.scale * self.sizes[1]))
+
+    @property
+    def draws(self) -> np.ndarray | None:
+        """(draws, S) of the weights, from their sampling distribution; None if not needed."""
+        ratios = None if self.influence is None else self.influence.prior_ratios
+        return None if ratios is None else np.asarray(ratios * self.values[self.seen])
+
+    @property
+    def label_influence(self) -> np.ndarray:
+        """(labels, S) influence of a target row by its label, where weights come from these."""
+        if not isinstance(self.influence, LabelCountInfluence):
+            return np.zeros((1, int(self.seen.sum())))
+        return np.asarray(self.influence.by_label / self.scale)
 
     @property
     def outside_influence(self) -> np.ndarray:

@@ -21,7 +21,7 @@ from calshift.weights.em_solver import MixtureFit, maximize_mixture, select_prio
 from calshift.weights.influence import WeightFit, label_influence
 
 LEAST_SLOPE = 0.05  # of a calibrator, below which the model does not discriminate
-LEAST_FIT = 0.01  # mean log-likelihood beyond that of the class shares
+LEAST_FIT = 0.01  # log-likelihood beyond that of the class shares, relative to their entropy
 TOLERATED_GAP = 0.1  # between mean prediction and class shares, summed over the classes
 TOLERATED_PULL = 0.25  # the prior's share among the target rows
 
@@ -42,6 +42,18 @@ def em(
     """
     seen = class_counts > 0
     calibrate = fit_scaling(calibrator, source, class_counts) if calibrator else Uncalibrated(seen)
+    return fit_likelihood(source, target, class_counts, calibrate, prior=prior)
+
+
+def fit_likelihood(
+    source: Engine,
+    target: Engine,
+    class_counts: np.ndarray,
+    calibrate: Scaling | Uncalibrated,
+    *,
+    prior: bool = False,
+) -> WeightFit:
+    """`em` with a calibrator that has been fitted."""
     mean = source.total(lambda batch: batch.frequency @ calibrate(batch)) / class_counts.sum()
     after = target.mapped(calibrate)
     if prior:
@@ -148,7 +160,7 @@ def _make_fit(
         calibrate, seen, v, mixture.mean, by_target, by_probability, by_parameter[:, :slopes],
         by_label, mean, slope_mean, prior, None if biased else on_mean,
     )  # fmt: skip
-    fit = calibrate.fit if isinstance(calibrate, Scaling) else _fit(source, calibrate) / n
+    fit = calibrate.fit if isinstance(calibrate, Scaling) else log_likelihood(source, calibrate) / n
     return WeightFit(
         weights,
         base,
@@ -160,6 +172,7 @@ def _make_fit(
         mixture.converged and calibrate.converged,
         mixture.iterations,
         tuple(_notes(calibrate, mean, prior, mixture.share, fit, n)),
+        discrimination=discrimination(calibrate, prior, fit),
     )
 
 
@@ -182,8 +195,8 @@ def _calibrator_influence(
     return on_target @ step, on_mean @ step, calibrate.penalty_gradient[: calibrate.slopes] / n
 
 
-def _fit(source: Engine, calibrate: Uncalibrated) -> float:
-    """Log-likelihood of the source's labels."""
+def log_likelihood(source: Engine, calibrate: Uncalibrated) -> float:
+    """Of the source's labels."""
 
     def kernel(batch: Predictions) -> float:
         hit = calibrate(batch)[np.arange(len(batch)), batch.codes(calibrate.seen)]
@@ -201,16 +214,7 @@ def _notes(
     n: float,
 ) -> Iterator[str]:
     """Reasons for which the maximum likelihood weights may be wrong."""
-    if isinstance(calibrate, Scaling) and calibrate.slope.min() < LEAST_SLOPE:
-        yield (
-            "the model does not discriminate: its predictions are unrelated to the source's "
-            "labels, or contradict them"
-        )
-    elif fit - prior @ np.log(prior) < LEAST_FIT:
-        yield (
-            "the model does not discriminate: its predictions fit the source's labels no better "
-            "than constant class shares"
-        )
+    yield from discrimination_notes(calibrate, prior, fit)
     gap, noise = np.abs(mean - prior).sum(), np.sqrt(prior * (1 - prior) / n).sum()
     if not calibrate.biased and gap > max(TOLERATED_GAP, 2 * noise):
         yield (
@@ -221,6 +225,32 @@ def _notes(
         yield (
             f"map: its prior has the weight of {1 - share:.0%} of the target rows and draws the "
             "weights towards 1; the standard errors do not cover this bias"
+        )
+
+
+def discrimination(calibrate: Scaling | Uncalibrated, prior: np.ndarray, fit: float) -> float:
+    """Information of the predictions on the labels, relative to their entropy.
+
+    ``fit`` is the mean log-likelihood; 0 where the predictions contradict the labels.
+    """
+    entropy = -float(prior @ np.log(prior))
+    contradicts = isinstance(calibrate, Scaling) and calibrate.slope.min() < LEAST_SLOPE
+    return 0.0 if contradicts or entropy <= 0 else (fit + entropy) / entropy
+
+
+def discrimination_notes(
+    calibrate: Scaling | Uncalibrated, prior: np.ndarray, fit: float
+) -> Iterator[str]:
+    """Whether the predictions separate the classes at all; ``fit`` is the mean log-likelihood."""
+    if isinstance(calibrate, Scaling) and calibrate.slope.min() < LEAST_SLOPE:
+        yield (
+            "the model does not discriminate: its predictions are unrelated to the source's "
+            "labels, or contradict them"
+        )
+    elif fit - prior @ np.log(prior) < LEAST_FIT * -(prior @ np.log(prior)):
+        yield (
+            "the model does not discriminate: its predictions fit the source's labels no better "
+            "than constant class shares"
         )
 
 

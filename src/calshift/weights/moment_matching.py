@@ -68,6 +68,12 @@ def linear_moments(
     return Moments(confusion / n, mean / m, size, prior)
 
 
+def moment_sizes(moments: Moments) -> np.ndarray:
+    """The unit of each moment; that of a moment that is always 0 is arbitrary."""
+    largest = moments.size.max() or 1.0
+    return np.asarray(np.where(moments.size > RELATIVE_ZERO * largest, moments.size, largest))
+
+
 def scatter_matrix(features: Features, target: Engine, mean: np.ndarray) -> np.ndarray:
     """(L, L) covariance of the features of the target."""
 

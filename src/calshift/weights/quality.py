@@ -18,6 +18,7 @@ NEARLY_SINGULAR = 1e4  # condition number
 UNKNOWN_SHARE = 0.25  # standard error of a share that is practically undetermined
 UNCERTAIN = 0.5  # expected sum of |error| over the classes of the target prior, of 2 at most
 TRUNCATED = 0.5**0.5  # root mean square of a standard normal variable truncated at 0
+MOST_ERROR = 1.0  # of any share
 LOADING = 0.1  # of a class on a direction that the predictions do not determine
 
 
@@ -48,7 +49,7 @@ def diagnose_weights(
         prior_source=class_counts / class_counts.sum(),
         prior_target=_expand(q / q.sum(), seen),
         n_source=sizes[0],
-        method=method,
+        method=solution.description or method,
         covariance=_expand(covariance, seen),
         values_error=_expand(values_error, seen),
         converged=solution.converged,
@@ -60,13 +61,18 @@ def diagnose_weights(
             solution.influence,
             factor * shrink * np.where(solution.held, TRUNCATED, 1.0),
             solution.target_covariance,
+            q / q.sum(),
+            covariance,
+            np.zeros((0, len(q))) if solution.outside is None else solution.outside,
         ),
         classes=classes,
         predicted=predicted,
+        discrimination=solution.discrimination,
     )
     notes = (
         *(() if seen.all() else unseen_classes_warnings(seen, predicted, classes)),
-        *_overall_warnings(weights, blur, error.sum()),
+        # the upper bound of an error must not conceal that the equations determine no shares
+        *_overall_warnings(weights, blur, np.minimum(error / shrink, MOST_ERROR).sum()),
         *solution.notes,
         *_class_warnings(few, unknown, np.flatnonzero(seen), classes),
         *_size_warnings(weights.ess, sizes[1]),
@@ -77,11 +83,12 @@ def diagnose_weights(
 def _bound_errors(
     covariance: np.ndarray, q: np.ndarray, confused: np.ndarray, m: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Covariance with standard errors no smaller than of known labels, and no larger than .5.
+    """Covariance with standard errors no smaller than of known labels, and no larger than of one.
 
     Also the errors that were raised, and the factors of those that were lowered. The lower bound is
     that of a share of m rows with one more in the class and one outside; classes that cannot be
-    distinguished may share their mass in any way. No share has a standard deviation above .5.
+    distinguished may share their mass in any way. The upper bound is that of the label of a single
+    row: the linear approximation that exceeds it has no meaning.
     """
     drawn = (m * q + 1) / (m + 2)
     mass = q[confused].sum() if confused.sum() > 1 else 0.0
@@ -89,7 +96,8 @@ def _bound_errors(
     found = (covariance + covariance.T) / 2
     raised = np.where(np.diag(found) < least, least, 0.0)
     found[np.diag_indices(len(q))] = np.maximum(np.diag(found), least)
-    shrink = np.minimum(1.0, 0.5 / np.sqrt(np.diag(found)))
+    most = np.maximum(np.maximum(q, 1 / m) * (1 - q), least)
+    shrink = np.minimum(1.0, np.sqrt(most / np.diag(found)))
     return np.asarray(found * np.outer(shrink, shrink)), np.sqrt(raised), shrink
 
 
@@ -121,7 +129,7 @@ def _singular(matrix: np.ndarray) -> tuple[float, float]:
 
 
 def _overall_warnings(weights: ClassWeights, condition: float, errors: float) -> Iterator[str]:
-    """Warnings about all weights; ``errors`` is the sum of the standard errors."""
+    """Warnings about all weights; ``errors``: sum of the linear approximation's standard errors."""
     if not weights.converged:
         yield f"{weights.method} did not converge: its weights are those of the last step"
     if condition > NEARLY_SINGULAR:

@@ -21,6 +21,7 @@ from tests.fuzz.strategies.recalibrators import draw_saved
 from tests.fuzz.strategies.samples import Rng, Sample, chance, draw_sample, pick
 
 Arguments = dict[str, Any]
+DRIFTS = (0.0, 0.01, 0, 1, np.float32(0.1))
 
 
 def _three(sample: Sample) -> Arguments:
@@ -34,11 +35,10 @@ def make_labelled(rng: Rng) -> Arguments:
 
 def make_target(rng: Rng) -> Arguments:
     sample = draw_sample(rng)
-    weights = draw_class_weights(rng, sample.K)
-    return {
-        **_three(sample), "weights": weights, "check": chance(rng, 0.3),
-        **draw_estimate(rng, sample),
-    }  # fmt: skip
+    weights, asked = draw_class_weights(rng, sample.K), draw_estimate(rng, sample)
+    if asked["interval"] == "influence":
+        asked["drift"] = DRIFTS[len(sample.q) % len(DRIFTS)]
+    return {**_three(sample), "weights": weights, "check": chance(rng, 0.3), **asked}
 
 
 def make_weights(rng: Rng) -> Arguments:

@@ -60,7 +60,8 @@ def monitor(source: str, target: str, **options: Any) -> int:
             write_figure(options["plot"], axes.figure, files.open(options["plot"]))
     to_stderr = options["json"] == "-"
     out.print_verdict(report["verdict"], report["status"], to_stderr)
-    words = {"breached": BREACHES[gate.side], "untrusted": "not reliable", "fine": ""}
-    notes = [words[window["status"]] for window in report["windows"]]
+    words = {"breached": BREACHES[gate.side], "fine": ""}
+    statuses = [window["status"] for window in report["windows"]]
+    notes = [words.get(*pair) for pair in zip(statuses, found.reasons, strict=True)]
     out.echo("\n" + found.table(gate.level, notes), to_stderr)
     return int(report["exit_code"])

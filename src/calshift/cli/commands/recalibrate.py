@@ -33,6 +33,7 @@ from calshift.report import recalibration_dict, render_json
 @opt.value_option("--folds", 5, "Folds of the cross-fitted error after recalibration.")
 @opt.seed_option
 @opt.no_check_option
+@opt.waive_option
 @opt.gate_options
 @click.option("--save", metavar="FILE", help="Write the recalibrator, for `calshift apply`.")
 @out.json_option
@@ -56,7 +57,8 @@ def recalibrate(source: str, target: str, **options: Any) -> int:
     with out.ignore_warnings(), progress_bar("fits") as progress:
         found = recalibrate_samples(
             samples, method=options["method"], weights=weights, folds=options["folds"],
-            rng=options["seed"], check=not options["no_check"], progress=progress,
+            rng=options["seed"], check=not options["no_check"], waive=options["waive"],
+            progress=progress,
         )  # fmt: skip
     report = recalibration_dict(found, gate, **opt.provenance(source, target), seed=options["seed"])
     reader.parts.check_unchanged(0)

@@ -14,5 +14,8 @@ class SamplingDistribution(Protocol):
     def standard_error(self) -> np.ndarray:
         """Of the estimate."""
 
+    def scaled(self, factor: float) -> SamplingDistribution:
+        """That of a multiple of the error."""
+
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends, at least 0."""

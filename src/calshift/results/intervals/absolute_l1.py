@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.frozen import Frozen
+from calshift.results.intervals.estimated_weights import EstimatedWeightsDistribution
 from calshift.results.intervals.squared_l2 import SquaredErrorDistribution
 
 
@@ -33,12 +34,19 @@ class AbsoluteErrorDistribution(Frozen):
     estimate: Any
     least: Any
     variance: Any
-    square: SquaredErrorDistribution
+    square: SquaredErrorDistribution | EstimatedWeightsDistribution
 
     @property
     def standard_error(self) -> np.ndarray:
         """Of the estimate."""
         return np.asarray(np.sqrt(self.variance))
+
+    def scaled(self, factor: float) -> AbsoluteErrorDistribution:
+        """The distribution of a multiple."""
+        square = self.square.scaled(factor**2)
+        return AbsoluteErrorDistribution(
+            self.estimate * factor, self.least * factor, self.variance * factor**2, square
+        )
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """From below the lower bound to above the upper one; from 0 if g = 0 is not rejected.

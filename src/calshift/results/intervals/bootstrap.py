@@ -31,6 +31,10 @@ class BootstrapDistribution(Frozen):
         """Standard deviation of the draws."""
         return np.asarray(np.nanstd(self.draws, axis=0, ddof=1))
 
+    def scaled(self, factor: float) -> BootstrapDistribution:
+        """The distribution of a multiple."""
+        return BootstrapDistribution(self.estimate * factor, self.draws * factor)
+
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """The estimate plus the quantiles of the draws around their mean."""
         tail = (1 - level) / 2

@@ -47,6 +47,13 @@ class SquaredErrorDistribution(Frozen):
         """sqrt(max(V1 - 4 T, 0) + 2 T)."""
         return np.asarray(np.sqrt(np.maximum(self.first - 4 * self.second, 0.0) + 2 * self.second))
 
+    def scaled(self, factor: float) -> SquaredErrorDistribution:
+        """The distribution of a multiple."""
+        square = factor**2
+        return SquaredErrorDistribution(
+            self.plug * factor, self.bias * factor, self.first * square, self.second * square
+        )
+
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """The errors t >= 0 that a test at this level does not reject.
 

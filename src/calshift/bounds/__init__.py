@@ -1,0 +1,1 @@
+"""Lower confidence bounds of calibration errors, from what a recalibrator gains."""

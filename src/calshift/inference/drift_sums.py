@@ -1,0 +1,82 @@
+"""Sums over the target's rows for the sensitivity to drift. (docs/mathematics.md 8)
+
+A row of scores p and label y, of a distribution outside label shift, changes estimate - error by
+h - psi to first order. With g the fitted residuals, u the residuals and t the influence by way of
+the class weights, all means over the events,
+
+    norm 2:  h - psi = 2 g (g - u) + t         second order of the error: (u - g)^2
+    norm 1:  h - psi = |d| - sign(g) u + t     and |u| in the place of sign(g) u for the least
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calshift._core.predictions import Predictions
+from calshift.binning.placement import ScoreBlock
+from calshift.estimators.regression import sign
+from calshift.inference.row_influence import InfluenceTables
+from calshift.inference.signed_residuals import SignedResiduals
+from calshift.results.drift import count_sizes
+
+
+class DriftTerms:
+    """Sums over events, for each row of a batch, and the extremes over its labels.
+
+    A label changes u by 1 in at most one event; none where the label has no event of its own.
+    """
+
+    def __init__(
+        self, batch: Predictions, tables: InfluenceTables, signs: SignedResiduals | None
+    ) -> None:
+        n = len(batch)
+        self.batch, self.tables, self.signs = batch, tables, signs
+        edges = tables.locator.edges
+        self.no_event = edges.events.count == 1 or len(edges.which) < edges.events.count
+        self.first, self.other = np.zeros(n), np.zeros(n)
+        none = 0.0 if self.no_event else np.inf
+        self.least, self.most = np.full(n, none), np.full(n, -none)
+        self.nearest = np.full(n, 0.5 if self.no_event else np.inf)
+
+    def add(self, block: ScoreBlock) -> None:
+        """Some more events."""
+        for part in block.parts():
+            g = part.at_bins(self.tables.fits.value)
+            if self.signs is None:
+                near = part.score + g  # 1 - near is u - g of the label's own event
+                self.first += 2 * np.einsum("en,en->n", g, near)
+                self.other += np.einsum("en,en->n", near, near)
+            else:
+                near, g, gap = part.score, sign(g), part.at_bins(self.signs.gap)
+                self.first += (gap + g * near).sum(axis=0)
+                self.other += (near - gap).sum(axis=0)
+            np.minimum(self.least, g.min(axis=0), out=self.least)
+            np.maximum(self.most, g.max(axis=0), out=self.most)
+            np.minimum(self.nearest, near.min(axis=0), out=self.nearest)
+
+    def histograms(self, phi: np.ndarray) -> np.ndarray:
+        """(3, 2, C) of the largest change upwards, downwards, and of second order."""
+        return count_sizes(self.largest(phi), self.batch.frequency)
+
+    def largest(self, phi: np.ndarray) -> np.ndarray:
+        """(3, n) of each row, with the label for which it is largest."""
+        through, by_label = self._through_weights(phi)
+        own = 1 - 2 * self.nearest  # of the label's event, beyond that of all others
+        if self.signs is None:
+            up = self.first - 2 * self.least + through
+            down = 2 * self.most - self.first - through
+            second = self.other + own
+        else:
+            up = self.first - self.least + through
+            down, second = self.other + own - through, 0 * own
+        values = np.stack([up + by_label.max(), down - by_label.min(), second])
+        return np.asarray(values / len(self.tables.fits.value))
+
+    def _through_weights(self, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) influence by way of the class weights, and (labels,) by that of known labels."""
+        if not phi.shape[1]:
+            return np.zeros(len(phi)), np.zeros(1)
+        scaled = self.tables.scaled_weights
+        by = self.tables.gradient_by_weight if self.signs is None else self.signs.by_weight
+        whole = by.sum(axis=1)
+        return phi @ whole * scaled.sizes[1], scaled.label_influence @ whole

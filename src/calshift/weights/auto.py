@@ -1,0 +1,121 @@
+"""The default class weights: matched ones, combined with maximum likelihood.
+
+Matched weights M are consistent under label shift, whatever the calibrator. Those of em-bcts, E,
+are more precise where biases and a temperature calibrate the model, and biased where they do not.
+With the difference D = E - M of the target priors,
+
+    q = M + a D,        a = [tr Var(M) - tr Cov(M, E)] / max(|D|^2, tr Var(D)),    0 <= a <= 1
+
+minimises an estimate of the expected squared distance from the true priors: |D|^2 estimates the
+square of the bias of E plus Var(D). The bias that a D may have is unknown, so that a D counts as
+noise too. docs/mathematics.md section 7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calshift._core.frozen import Frozen
+from calshift._core.predictions import Predictions
+from calshift.engines.base import Engine
+from calshift.scaling.fit import fit_scaling
+from calshift.weights.influence import Influence, WeightFit, prior_influence
+from calshift.weights.likelihood import fit_likelihood
+from calshift.weights.matched import fit_matched
+
+
+def auto(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
+    """Matched weights, drawn towards those of em-bcts as far as the data warrant."""
+    calibrate = fit_scaling("bcts", source, class_counts)
+    likelihood = fit_likelihood(source, target, class_counts, calibrate)
+    matched = fit_matched(source, target, class_counts, calibrate, likelihood.weights)
+    n, m = float(class_counts.sum()), target.summary.effective_size
+    of_target = target.total(_TargetProducts(matched, likelihood)) / target.summary.size
+    of_source = source.total(_SourceProducts(matched, likelihood)) / n**2
+    traces = of_source + [float(matched.base**2 @ np.diag(one)) / m for one in of_target]
+    gap = likelihood.prior - matched.prior
+    distance = max(float(gap @ gap), float(traces @ [1.0, -2.0, 1.0]))
+    share = float(np.clip((traces[0] - traces[1]) / distance, 0.0, 1.0)) if distance > 0 else 1.0
+    return _combine(matched, likelihood, share, of_target)
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedInfluence(Frozen):
+    """Of (1 - a) times one method's weights plus a times another's, for a known a.
+
+    Both have the same source prior.
+    """
+
+    first: Influence
+    second: Influence
+    share: float  # a
+
+    def source(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) phi_i."""
+        return self._combine(self.first.source(batch), self.second.source(batch))
+
+    def target(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) phi_j."""
+        return self._combine(self.first.target(batch), self.second.target(batch))
+
+    def base(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) influence of each row on the source prior."""
+        return self.first.base(batch)
+
+    def _combine(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        return np.asarray((1 - self.share) * first + self.share * second)
+
+
+def _combine(
+    matched: WeightFit, likelihood: WeightFit, share: float, products: np.ndarray
+) -> WeightFit:
+    """``products`` (3, S, S): covariances of the influence of target rows on the weights."""
+    weights = (1 - share) * matched.weights + share * likelihood.weights
+    first, both, second = products
+    crossed = share * (1 - share) * (both + both.T)
+    held = weights == 0
+    return replace(
+        matched,
+        weights=weights,
+        influence=CombinedInfluence(matched.influence, likelihood.influence, share),
+        target_covariance=(1 - share) ** 2 * first + crossed + share**2 * second,
+        held=held,
+        beyond=np.where(held, matched.beyond, 0.0),
+        converged=matched.converged and (likelihood.converged or share == 0),
+        iterations=likelihood.iterations,
+        notes=likelihood.notes,
+        consistent=matched,
+        discrimination=likelihood.discrimination,
+        outside=share * (likelihood.weights - matched.weights)[None],
+        description=f"auto: {1 - share:.0%} matched, {share:.0%} em-bcts",
+    )
+
+
+@dataclass(frozen=True)
+class _TargetProducts:
+    """Summand: phi phi' over target rows, of the first fit, of both, and of the second."""
+
+    first: WeightFit
+    second: WeightFit
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        first, second = (fit.influence.target(batch) for fit in (self.first, self.second))
+        f = batch.frequency[:, None]
+        return np.stack([(first * f).T @ first, (first * f).T @ second, (second * f).T @ second])
+
+
+@dataclass(frozen=True)
+class _SourceProducts:
+    """Summand: sums over source rows of psi . psi of the first fit, of both, and of the second."""
+
+    first: WeightFit
+    second: WeightFit
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        first, second = (prior_influence(fit, batch) for fit in (self.first, self.second))
+        f = batch.squared_frequency[:, None]
+        counted = first * f
+        of_first, of_both = np.vdot(counted, first), np.vdot(counted, second)
+        return np.array([of_first, of_both, np.vdot(second * f, second)])

@@ -1,0 +1,98 @@
+"""Class weights that match efficient features of the predictions: matched.
+
+The weights solve  mean_i a_i w_{y_i} = mean_j a_j  with the features
+
+    a = r / [ (r . w0^2) / rho + (r . w0) / (1 - rho) ],        rho = n / (n + m)
+
+r being posterior class probabilities of the source and w0 the weights of maximum likelihood. Both
+only tune the features: the weights are consistent under label shift whatever they are, and
+efficient where r is right. r is the likeliest candidate, by Akaike's criterion: the predictions, or
+their calibration by biases and one slope or, for few classes, a slope each. Where predictions are
+far off, they are tried beside it, and the prior with the least variance counts.
+docs/mathematics.md section 7; Tian, Zhang and Zhao (2023).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calshift._core.frozen import Frozen
+from calshift._core.predictions import Predictions
+from calshift.engines.base import Engine
+from calshift.scaling.calibrator import Scaling, Uncalibrated
+from calshift.scaling.fit import fit_scaling
+from calshift.weights.influence import WeightFit, covariances
+from calshift.weights.likelihood import fit_likelihood, log_likelihood
+from calshift.weights.moment_matching import linear_moments, moment_sizes, solve_moment_matching
+
+LEAST_RATIO = 0.05  # of a weight in the features: a smaller one would dominate the moments
+MOST_SLOPES = 30  # classes, up to which each may have a slope of its own
+FAR_OFF = 0.1  # of the log-likelihood a row, that predictions lose by not being calibrated
+
+
+@dataclass(frozen=True, eq=False)
+class EfficientPosterior(Frozen):
+    """The features a of posterior probabilities."""
+
+    posterior: Scaling | Uncalibrated
+    weights: np.ndarray
+    rho: float
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        r = self.posterior(batch)
+        r *= (1 / (r @ (self.weights**2 / self.rho + self.weights / (1 - self.rho))))[:, None]
+        return r
+
+
+def matched(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
+    """Matching of efficient features, tuned by the weights of em-bcts."""
+    calibrate = fit_scaling("bcts", source, class_counts)
+    likelihood = fit_likelihood(source, target, class_counts, calibrate)
+    found = fit_matched(source, target, class_counts, calibrate, likelihood.weights)
+    return replace(
+        found,
+        iterations=likelihood.iterations,
+        notes=likelihood.notes,
+        discrimination=likelihood.discrimination,
+    )
+
+
+def fit_matched(
+    source: Engine,
+    target: Engine,
+    class_counts: np.ndarray,
+    calibrate: Scaling,
+    weights: np.ndarray,
+) -> WeightFit:
+    """Matching of the features with the most precise prior; ``weights`` tune them."""
+    n, m, seen = class_counts.sum(), target.summary.size, class_counts > 0
+    weights, found = np.maximum(weights, LEAST_RATIO), []
+    for posterior in _candidates(source, class_counts, calibrate):
+        features = EfficientPosterior(posterior, weights, float(n / (n + m)))
+        moments = linear_moments(features, source, target, class_counts)
+        found.append(solve_moment_matching(features, moments, target, seen, moment_sizes(moments)))
+    if len(found) == 1:
+        return found[0]
+    sizes = n, target.summary.effective_size
+    return min(found, key=lambda fit: float(np.trace(covariances(fit, source, sizes)[0])))
+
+
+def _candidates(
+    source: Engine, class_counts: np.ndarray, calibrate: Scaling
+) -> list[Scaling | Uncalibrated]:
+    """The likeliest posterior by Akaike's criterion, and plain predictions where they are far off.
+
+    Where labels have a predicted probability of 0, logarithms of predictions are poor features.
+    """
+    n, plain = float(class_counts.sum()), Uncalibrated(class_counts > 0)
+    raw, criterion = log_likelihood(source, plain), n * calibrate.fit - len(calibrate.parameters)
+    best = calibrate
+    if np.count_nonzero(class_counts) <= MOST_SLOPES:
+        slopes = fit_scaling("vs", source, class_counts, near=calibrate)
+        if n * slopes.fit - len(slopes.parameters) > criterion:
+            best, criterion = slopes, n * slopes.fit - len(slopes.parameters)
+    if raw >= criterion:
+        return [plain]
+    return [best, plain] if criterion - raw > FAR_OFF * n else [best]
