@@ -1,9 +1,11 @@
 """CPU time of this version against another one, in interleaved pairs of runs.
 
-    python benchmarks/against.py --other PYTHON [--pairs 5]
+    git worktree add ../other 9571bf2
+    python benchmarks/against.py --source ../other/src [--other PYTHON] [--pairs 5] [--write]
 
-PYTHON is the interpreter of an environment with the other version installed. A run is a process of
-its own; it makes each call once before it is timed. Default call, weights given, and labelled call,
+The other version is the source folder given, or what is installed in the environment of the
+interpreter PYTHON; 9571bf2 precedes the conditions of trust. A run is a process of its
+own; it makes each call once before it is timed. Default call, weights given, and labelled call,
 float32; ratios are the median over the pairs of (this version / other). Set OPENBLAS_NUM_THREADS=1.
 """
 
@@ -11,12 +13,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 from statistics import median
 
+SOURCE = Path(__file__).parents[1] / "src"
 SIZES = [(1000, 3, 30), (10_000, 10, 6), (10_000, 100, 2), (100_000, 2, 3)]  # rows, classes, calls
 
 
@@ -48,14 +53,21 @@ def measure() -> dict[str, float]:
     return found
 
 
-def run(python: str) -> dict[str, float]:
-    done = subprocess.run([python, __file__, "--measure"], capture_output=True, check=True)
+def run(python: str, source: Path | None) -> dict[str, float]:
+    """Times of a version: of the source folder, or of what is installed."""
+    around = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    if source is not None:
+        around["PYTHONPATH"] = str(source.resolve())
+    command = [python, __file__, "--measure"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=around)
     return json.loads(done.stdout)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--other", default=sys.executable)
+    parser.add_argument("--source", type=Path)
+    parser.add_argument("--write", action="store_true", help="keep the table under results/")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--measure", action="store_true")
     asked = parser.parse_args()
@@ -64,7 +76,9 @@ def main() -> None:
         return
     from tables import write_table
 
-    pairs = [(run(asked.other), run(sys.executable)) for _ in range(asked.pairs)]
+    pairs = [
+        (run(asked.other, asked.source), run(sys.executable, SOURCE)) for _ in range(asked.pairs)
+    ]
     rows = []
     for name in pairs[0][0]:
         other, this = ([pair[k][name] for pair in pairs] for k in (0, 1))
@@ -74,7 +88,11 @@ def main() -> None:
             [name, f"{median(other):.1f}", f"{median(this):.1f}", f"{median(ratios):.2f}", span]
         )
     head = ["call", "other, ms", "this, ms", "ratio, median", "range"]
-    write_table("against", f"{__doc__}\nPairs: {asked.pairs}.", head, rows)
+    if asked.write:
+        write_table("against", f"{__doc__}\nPairs: {asked.pairs}.", head, rows)
+        return
+    for row in [head, *rows]:
+        print("  ".join(row))
 
 
 if __name__ == "__main__":

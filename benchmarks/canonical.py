@@ -2,9 +2,10 @@
 
     python benchmarks/canonical.py [--draws 8]
 
-Debiased and paper's label-free canonical CE_2^2 with the bandwidth of the leave-one-out likelihood,
-on Gaussian simulations in which the prediction determines the posterior, so that the truth is the
-plain mean of ||posterior - prediction||^2. Mean over the draws, divided by the truth.
+Label-free canonical CE_2^2 with the bandwidth of the leave-one-out likelihood, or with cells of the
+simplex ("binning"), on Gaussian simulations in which the prediction determines the posterior, so
+that the truth is the plain mean of ||posterior - prediction||^2. Mean over the draws, divided by
+the truth.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ CASES = [
     (10, 0.6, 1000),
     (10, 0.6, 4000),
 ]
-CHOICES = [(k, e) for k in ("triweight", "dirichlet") for e in ("debiased", "plugin", "paper")]
+CHOICES = [
+    (k, e) for k in ("triweight", "dirichlet", "binning") for e in ("debiased", "plugin", "paper")
+]
 
 
 def simulation(K: int, temperature: float) -> GaussianSimulation:

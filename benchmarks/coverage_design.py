@@ -2,7 +2,8 @@
 
 Six factors: classes, size of the larger sample, ratio of the sizes, shift, model, weights. For each
 size the other five follow Taguchi's orthogonal array L18, in which every pair of levels of two
-factors meets twice; their levels are turned from size to size, so that other triples meet.
+factors meets twice; their levels are turned from size to size, so that other triples meet. Cells
+of 100 and 200 classes are added by hand.
 """
 
 from __future__ import annotations
@@ -21,11 +22,19 @@ IMBALANCE = (1, 10, 100)  # 1: no shift
 TEMPERATURES = (1.0, 0.6, 1.6)  # calibrated on the source, overconfident, underconfident
 WEIGHTS = ("true", "em-bcts", "rlls")  # em-bcts is the default
 TURNS = (0, 1, 2, 1, 2)  # by which the levels of each factor move from one size to the next
-DIMENSIONS = {2: 2, 10: 10, 50: 20}
+DIMENSIONS = {2: 2, 10: 10, 50: 20, 100: 20, 200: 25}
 L18 = [  # five of its columns
     "00000", "01111", "02222", "10011", "11122", "12200", "20102", "21210", "22021",
     "00221", "01002", "02110", "10120", "11201", "12012", "20212", "21020", "22101",
 ]  # fmt: skip
+MANY_CLASSES = [  # classes, n, m, imbalance, temperature, weights
+    (100, 2000, 10_000, 10, 0.6, "true"),
+    (100, 5000, 5000, 100, 1.0, "em-bcts"),
+    (100, 10_000, 2000, 1, 1.6, "em-bcts"),
+    (200, 4000, 4000, 10, 0.6, "em-bcts"),
+    (200, 5000, 20_000, 10, 1.0, "em-bcts"),
+    (200, 10_000, 10_000, 100, 1.6, "true"),
+]
 SEED = 2026  # of the class means; no constant was chosen on these simulations
 
 
@@ -58,7 +67,7 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    """All 72 of them."""
+    """All 78 of them."""
     found = []
     for k, size in enumerate(SIZES):
         for row in L18:
@@ -66,7 +75,7 @@ def cells() -> list[Cell]:
             a, b, c, d, e = levels
             n, m = (size * part // max(RATIOS[b]) for part in RATIOS[b])
             found.append(Cell(CLASSES[a], n, m, IMBALANCE[c], TEMPERATURES[d], WEIGHTS[e]))
-    return found
+    return found + [Cell(*values) for values in MANY_CLASSES]
 
 
 def check_balance() -> None:
