@@ -14,6 +14,7 @@ SMALL, NEAR = 0.05, 2.58  # so are shares this near to 0 or 1, within this many 
 SURPRISING = 3.29  # standard errors of the mean prediction: p = .001, two-sided
 NOTICEABLE = 0.05  # of the target: smaller differences of a share do not matter here
 FAR = 0.15  # of the target: between a share at its boundary and the mean prediction
+LEAST_MEAN = 1e-12  # prediction of a class, below which it is not compared with its share
 NO_SLOPE = 0.02  # of a mean prediction by a share: with less, small gaps are tolerated too
 
 
@@ -69,8 +70,9 @@ def _is_at_boundary(q: np.ndarray, error: np.ndarray) -> np.ndarray:
 def corrected_prediction(predicted: np.ndarray, tables: LabelTables) -> np.ndarray:
     """(K,) mean prediction times the ratio of class share to mean source prediction, normalised."""
     assert tables.means is not None
-    mean = np.where(tables.counts > 0, tables.means, 0.0) @ tables.counts
-    ratio = np.divide(tables.counts, mean, out=np.zeros_like(mean), where=mean > 0)
+    pi = tables.counts / tables.counts.sum()
+    mean = np.where(tables.counts > 0, tables.means, 0.0) @ pi
+    ratio = np.divide(pi, mean, out=np.zeros_like(mean), where=mean > LEAST_MEAN)
     found = predicted * ratio
     return np.asarray(found / max(found.sum(), 1e-300))
 

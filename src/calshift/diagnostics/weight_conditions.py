@@ -18,6 +18,7 @@ UNTRUSTED_SHARE = 0.25  # of the target in classes whose weight is not reliable
 MOST_DISTANCE = 0.25  # expected total variation of the target prior
 HALF_MEAN_ERROR = 0.4  # half of E|z| of a standard normal z: a distance from standard errors
 AGREEMENT_LEVEL = 0.02
+MOST_DISPERSED = 3.0  # factor of standard errors
 MOST_AMPLIFIED = 6.0  # change of the class priors relative to that of the mean prediction
 LEAST_CHANGE = 0.1  # of the class priors in total variation, below which noise decides
 LEAST_INFORMATION = 0.01  # of predictions on labels, relative to the entropy of the class shares
@@ -43,6 +44,7 @@ def weight_conditions(
     if weights.discrimination is not None:
         yield check_discrimination(weights)
     yield check_agreement(weights)
+    yield check_dispersion(weights)
     yield check_amplification(weights, tables)
 
 
@@ -123,6 +125,24 @@ def check_agreement(weights: ClassWeights) -> Diagnostic:
             f"limit {AGREEMENT_LEVEL:g})"
         )
     return Diagnostic(name, float(p), AGREEMENT_LEVEL, passed, text)
+
+
+def check_dispersion(weights: ClassWeights) -> Diagnostic:
+    """The factor by which standard errors are multiplied for what label shift does not explain."""
+    name, factor = "dispersion", weights.error_factor
+    if weights.dispersion is None:
+        why = f"{weights.method} was not compared with other means of the predictions"
+        return unchecked(name, MOST_DISPERSED, why)
+    passed = factor <= MOST_DISPERSED
+    text = (
+        "differences between the target and what label shift implies are "
+        f"{weights.dispersion**0.5:.1f} times their noise"
+    )
+    if not passed:
+        text += f" (limit {MOST_DISPERSED:g})"
+    elif factor > 1:
+        text += ", and standard errors were multiplied by this"
+    return Diagnostic(name, float(factor), MOST_DISPERSED, passed, text)
 
 
 def check_amplification(weights: ClassWeights, tables: LabelTables | None) -> Diagnostic:

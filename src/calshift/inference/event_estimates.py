@@ -38,6 +38,16 @@ class EventEstimates:
     drift: DriftInfluence | None = None
     curves: Any = None
 
+    def dispersed(self, factor: float) -> EventEstimates:
+        """The same errors with standard errors multiplied by a factor."""
+        whole, each, rows = self.distribution, self.event_distributions, self.influence
+        return replace(
+            self,
+            distribution=None if whole is None else whole.dispersed(factor),
+            event_distributions=None if each is None else each.dispersed(factor),
+            influence=None if rows is None else rows.scaled(factor),
+        )
+
     def summed(self) -> EventEstimates:
         """The sum over the events not left out, as one event."""
         kept = self.values[~np.isnan(self.values)]

@@ -44,6 +44,8 @@ class ClassWeights(Frozen):
     predicted : (K,) mean prediction of the target, which identifies it and gives the mass of
         classes without source rows; None for a given vector without such classes
     agreement_p_value : of the test that another method gives the same target prior, or None
+    dispersion : mean square of the differences, in their standard errors, between other means of
+        the target and those that the weights imply; about 1 under label shift; or None
     discrimination : information of the calibrated predictions on the source's labels, relative to
         their entropy; None for methods that do not calibrate
     assumption, diagnostics : the test of label shift and the outcomes of the conditions for
@@ -68,6 +70,7 @@ class ClassWeights(Frozen):
     predicted: np.ndarray | None = None
     discrimination: float | None = None
     agreement_p_value: float | None = None
+    dispersion: float | None = None
     assumption: LabelShiftCheck | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -104,6 +107,11 @@ class ClassWeights(Frozen):
         w /= w.max() or 1.0
         square = float(self.prior_source @ w**2)
         return self.n_source * float(self.prior_source @ w) ** 2 / square if square > 0 else 0.0
+
+    @property
+    def error_factor(self) -> float:
+        """By which standard errors of what uses the weights are multiplied: root of dispersion."""
+        return float(max(1.0, self.dispersion or 1.0) ** 0.5)
 
     def confidence_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends for each class prior of the target, within [0, 1]."""
@@ -143,6 +151,7 @@ class ClassWeights(Frozen):
             "iterations": self.iterations,
             "discrimination": plain(self.discrimination),
             "agreement_p_value": plain(self.agreement_p_value),
+            "dispersion": plain(self.dispersion),
             "untrusted": {str(c): reason for c, reason in self.untrusted.items()},
             "warnings": list(self.warnings),
             "assumption": None if self.assumption is None else self.assumption.to_dict(),

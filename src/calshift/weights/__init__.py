@@ -10,7 +10,7 @@ from calshift._core.validate import validate_choice
 from calshift.engines import Blocks
 from calshift.engines.base import Engine
 from calshift.results import ClassWeights
-from calshift.weights.agreement import agreement_p_value
+from calshift.weights.agreement import compare_fits
 from calshift.weights.auto import auto
 from calshift.weights.confusion import bbse, rlls
 from calshift.weights.elsa_kmm import elsa, kmm
@@ -70,8 +70,8 @@ def estimate_weights(
     if not compare:
         return found
     reference = METHODS[REFERENCES[method == REFERENCES[0]]](*blocks, counts)
-    p = agreement_p_value(solution.consistent or solution, reference, *blocks, sizes)
-    return replace(found, agreement_p_value=p)
+    p, dispersion = compare_fits(solution.consistent or solution, reference, *blocks, sizes)
+    return replace(found, agreement_p_value=p, dispersion=dispersion)
 
 
 __all__ = [

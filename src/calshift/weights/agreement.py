@@ -1,39 +1,123 @@
-"""Whether weights agree with those of a method that assumes nothing but label shift.
+"""Whether class weights agree with what else is known of the target under label shift.
 
-The reference matches the mean predictions as they are (bbse-soft). The squared distance of the two
-target priors is a sum of squared normal variables, with the covariance of the difference from the
-influence of every row on both; its tail is that of a chi-square with the same mean and variance.
-docs/mathematics.md section 7.
+Agreement: the reference matches the mean predictions as they are (bbse-soft), which assumes nothing
+but label shift. The squared distance of the two target priors is a sum of squared normal variables,
+with the covariance of the difference from the influence of every row on both; its tail is that of a
+chi-square with the same mean and variance.
+
+Dispersion: under label shift the target mean of any function f of the predictions is that of the
+source's classes, sum_y q_y E_s[f | y]. The mean square of these differences, for log predictions
+and confidence and in their standard errors, is about 1 under label shift, and more where the
+samples differ in another way too. docs/mathematics.md section 7.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import numpy as np
 
+from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 from calshift.weights.influence import WeightFit, prior_influence
 
+LEAST_PROBABILITY = 1e-4  # of which the logarithm is taken
+NO_NOISE = 1e-12  # variance of a mean relative to that of its function, below which it is constant
 
-def agreement_p_value(
+
+class Comparison(NamedTuple):
+    """p-value of equal target priors, and the dispersion: 1 if there is nothing to compare."""
+
+    p_value: float
+    dispersion: float
+
+
+def compare_fits(
     fit: WeightFit, reference: WeightFit, source: Engine, target: Engine, sizes: tuple[float, float]
-) -> float:
-    """p-value of equal target priors; ``sizes``: n, and the effective size of the target."""
+) -> Comparison:
+    """Compare weights with a reference; ``sizes``: n, and the effective size of the target."""
+    counts = source.summary.class_counts
+    seen, n, m = counts > 0, *sizes
+    of_label = source.total(_LabelMeans(seen)) / counts[seen][:, None]
+    observed = target.total(_mean_features) / target.summary.size
+    rows = _Differences(fit, reference, of_label, observed, counts)
+    inside, others = source.total(rows.of_source), target.total(rows.of_target)
+    share = n**2, target.summary.size * m
+    covariance = inside["priors"] / share[0] + others["priors"] / share[1]
+    variance = inside["means"] / share[0] + others["means"] / share[1]
+    known = variance > NO_NOISE
+    gap = (observed - fit.prior @ of_label)[known]
+    dispersion = float(np.mean(gap**2 / variance[known])) if known.any() else 1.0
+    return Comparison(_tail(fit.prior - reference.prior, covariance), dispersion)
 
-    def of_source(batch: Predictions) -> np.ndarray:
-        apart = prior_influence(fit, batch) - prior_influence(reference, batch)
-        return np.asarray((apart * batch.squared_frequency[:, None]).T @ apart)
 
-    def of_target(batch: Predictions) -> np.ndarray:
-        apart = fit.base * fit.influence.target(batch)
-        apart -= reference.base * reference.influence.target(batch)
-        return np.asarray((apart * batch.frequency[:, None]).T @ apart)
+def features(batch: Predictions) -> np.ndarray:
+    """(rows, F) log predictions, around their mean over the classes, and the largest prediction."""
+    p = batch.matrix
+    scores = np.maximum(p, LEAST_PROBABILITY, dtype=float)
+    np.log(scores, out=scores)
+    scores -= scores.mean(axis=1, keepdims=True)
+    if batch.n_classes == 2:  # the other is its negative
+        scores = scores[:, 1:]
+    return np.column_stack([scores, p[np.arange(len(p)), batch.predicted]])
 
-    n, m = sizes
-    covariance = source.total(of_source) / n**2 + target.total(of_target) / (
-        target.summary.size * m
-    )
-    return _tail(fit.prior - reference.prior, covariance)
+
+def _mean_features(batch: Predictions) -> np.ndarray:
+    return np.asarray(batch.frequency @ features(batch))
+
+
+@dataclass(frozen=True)
+class _LabelMeans:
+    """Summand: (S, F) features summed over the rows of each label."""
+
+    seen: np.ndarray
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        from scipy.sparse import csr_array  # late: importing calshift must be fast
+
+        n, shape = len(batch), (len(batch), int(self.seen.sum()))
+        hits = csr_array((batch.frequency, batch.codes(self.seen), np.arange(n + 1)), shape=shape)
+        return np.asarray(hits.T @ features(batch))
+
+
+@dataclass(frozen=True)
+class _Differences:
+    """Summands: squared influence of rows on differences of priors and of mean features.
+
+    Means of a label, ``of_label``, are over few rows: their noise is that of n_y - 1 of them.
+    """
+
+    fit: WeightFit
+    reference: WeightFit
+    of_label: np.ndarray
+    observed: np.ndarray
+    counts: np.ndarray
+
+    def of_source(self, batch: Predictions) -> Tally:
+        phi, seen = prior_influence(self.fit, batch), self.counts > 0
+        size, code = self.counts[seen], batch.codes(seen)
+        weight = self.fit.prior * self.counts.sum() / np.sqrt(size * np.maximum(size - 1, 1))
+        on_means = features(batch) - self.of_label[code]
+        on_means *= -weight[code][:, None]
+        other = prior_influence(self.reference, batch)
+        return self._squares(phi, other, on_means, batch.squared_frequency)
+
+    def of_target(self, batch: Predictions) -> Tally:
+        phi = self.fit.base * self.fit.influence.target(batch)
+        other = self.reference.base * self.reference.influence.target(batch)
+        return self._squares(phi, other, features(batch) - self.observed, batch.frequency)
+
+    def _squares(
+        self, phi: np.ndarray, other: np.ndarray, on_means: np.ndarray, frequency: np.ndarray
+    ) -> Tally:
+        on_means -= phi @ self.of_label
+        phi = phi - other
+        return Tally(
+            priors=(phi * frequency[:, None]).T @ phi,
+            means=np.einsum("i,if,if->f", frequency, on_means, on_means),
+        )
 
 
 def _tail(gap: np.ndarray, covariance: np.ndarray) -> float:

@@ -17,5 +17,8 @@ class SamplingDistribution(Protocol):
     def scaled(self, factor: float) -> SamplingDistribution:
         """That of a multiple of the error."""
 
+    def dispersed(self, factor: float) -> SamplingDistribution:
+        """With the standard error multiplied by a factor."""
+
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends, at least 0."""

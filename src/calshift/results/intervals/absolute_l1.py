@@ -48,6 +48,13 @@ class AbsoluteErrorDistribution(Frozen):
             self.estimate * factor, self.least * factor, self.variance * factor**2, square
         )
 
+    def dispersed(self, factor: float) -> AbsoluteErrorDistribution:
+        """With the standard error multiplied by a factor."""
+        square = self.square.dispersed(factor)
+        return AbsoluteErrorDistribution(
+            self.estimate, self.least, self.variance * factor**2, square
+        )
+
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """From below the lower bound to above the upper one; from 0 if g = 0 is not rejected.
 

@@ -35,6 +35,11 @@ class BootstrapDistribution(Frozen):
         """The distribution of a multiple."""
         return BootstrapDistribution(self.estimate * factor, self.draws * factor)
 
+    def dispersed(self, factor: float) -> BootstrapDistribution:
+        """With the standard error multiplied by a factor."""
+        mean = np.nanmean(self.draws, axis=0)
+        return BootstrapDistribution(self.estimate, mean + factor * (self.draws - mean))
+
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """The estimate plus the quantiles of the draws around their mean."""
         tail = (1 - level) / 2

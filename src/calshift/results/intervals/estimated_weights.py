@@ -63,6 +63,14 @@ class EstimatedWeightsDistribution(Frozen):
             self.leading * factor,
         )  # fmt: skip
 
+    def dispersed(self, factor: float) -> EstimatedWeightsDistribution:
+        """With the standard error multiplied by a factor."""
+        mean = self.changes.mean(axis=0)
+        return EstimatedWeightsDistribution(
+            self.whole.dispersed(factor), self.residuals.dispersed(factor),
+            mean + factor * (self.changes - mean), self.leading,
+        )  # fmt: skip
+
     @property
     def plug(self) -> np.ndarray:
         """The plug-in error."""

@@ -54,6 +54,13 @@ class SquaredErrorDistribution(Frozen):
             self.plug * factor, self.bias * factor, self.first * square, self.second * square
         )
 
+    def dispersed(self, factor: float) -> SquaredErrorDistribution:
+        """With the standard error multiplied by a factor."""
+        square = factor**2
+        return SquaredErrorDistribution(
+            self.plug, self.bias, self.first * square, self.second * square
+        )
+
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """The errors t >= 0 that a test at this level does not reject.
 
