@@ -5,11 +5,12 @@
 Four classes with priors of about .85, .08, .05 and .02, weakly informative features, and learners
 that predict the majority class for about 95% of the rows; each is trained on 2000 rows of its own.
 Label shift: other class priors. Covariate shift: rows drawn by a function of the features, P(y | x)
-being the same. Far: the same, five times as strong, as in a stream whose features drift. Both:
-label shift, then covariate shift. Draws are made round after round until --draws a cell, and until
---wanted of them are called better (at most four times --draws).
+being the same. Mild, far: the same, a third and five times as strong, as in a stream whose features
+drift. Both: label shift, then covariate shift. Draws are made round after round until --draws a
+cell, and until --wanted of them are called better (at most four times --draws).
 
-trusted, better, source, unchanged: shares of the draws, the last two of the fallbacks. Accuracy is
+trusted, better, source, unchanged: shares of the draws, the last two of the fallbacks. "edge": how
+many trusted results have a share within its standard error of 0 or 1. Accuracy is
 in points, with the target's labels. "better: mean" is the mean change among draws called better,
 with its standard error, and "lost" how many of them lose more than one point by more than two
 paired standard errors. "applied" and "asked" are mean and worst change over all draws: of what was
@@ -40,8 +41,9 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "forest": lambda: RandomForestClassifier(50, min_samples_leaf=10, random_state=0),
     "naive Bayes": GaussianNB,
 }
-SHIFTS = ("label", "covariate", "both", "far")
-TILT = {"label": 0.0, "covariate": 0.8, "both": 0.8, "far": 4.0}
+SHIFTS = ("label", "covariate", "both", "mild", "far")
+TILT = {"label": 0.0, "covariate": 0.8, "both": 0.8, "mild": 0.25, "far": 4.0}
+STRENGTH = 0.75  # of the features: the majority class is predicted for 95% of the rows
 
 
 class Draw(NamedTuple):
@@ -49,6 +51,7 @@ class Draw(NamedTuple):
 
     majority: float
     trusted: bool
+    edge: bool
     gist: str
     fallback: str | None
     applied: float
@@ -64,7 +67,7 @@ class Draw(NamedTuple):
 def population(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Class means, and the direction of the covariate shift."""
     rng = np.random.default_rng([seed, 1])
-    means = rng.normal(size=(len(PRIOR), DIMENSIONS)) * 0.5
+    means = rng.normal(size=(len(PRIOR), DIMENSIONS)) * STRENGTH
     return means, means[-1] - means[0] + rng.normal(size=DIMENSIONS) * 0.5
 
 
@@ -102,7 +105,10 @@ def one_draw(learner: str, shift: str, seed: int, rows: int) -> Draw:
     applied, asked = (float(change.mean()) for change in changes)
     error = float(changes[0].std(ddof=1) / np.sqrt(rows))
     majority = float((p.argmax(axis=1) == 0).mean())
-    return Draw(majority, found.trusted, found.gist(), found.fallback, applied, asked, error)
+    weights = found.before.class_weights
+    shares = weights.prior_target
+    edge = bool((np.minimum(shares, 1 - shares) <= weights.standard_error).any())
+    return Draw(majority, found.trusted, edge, found.gist(), found.fallback, applied, asked, error)
 
 
 def row(name: list[str], draws: list[Draw]) -> list[str]:
@@ -117,12 +123,13 @@ def row(name: list[str], draws: list[Draw]) -> list[str]:
         len(better) / len(draws),
         *(np.mean([d.fallback == kind for d in draws]) for kind in ("source", "unchanged")),
     ]
+    edges = str(sum(d.trusted and d.edge for d in draws))
     ends = [
         f"{np.mean(values):+.2f}, {np.min(values):+.1f}"
         for values in ([d.applied for d in draws], [d.asked for d in draws])
     ]
     lost = f"{sum(d.lost for d in better)} of {len(better)}"
-    return [*name, str(len(draws)), *(f"{share:.2f}" for share in shares), mean, lost, *ends]
+    return [*name, str(len(draws)), *(f"{share:.2f}" for share in shares), edges, mean, lost, *ends]
 
 
 def main() -> None:
@@ -143,7 +150,7 @@ def main() -> None:
     rows.append(row(["all", ""], [d for draws in cells.values() for d in draws]))
     head = [
         "learner", "shift", "draws", "majority", "trusted", "better", "source", "unchanged",
-        "better: mean", "lost", "applied: mean, worst", "asked: mean, worst",
+        "edge", "better: mean", "lost", "applied: mean, worst", "asked: mean, worst",
     ]  # fmt: skip
     about = f"{__doc__}\n{asked.rows} rows of source and target each."
     write_table("recalibration_harm", about, head, rows)

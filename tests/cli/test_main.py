@@ -158,7 +158,8 @@ def test_3_where_more_than_the_mix_changed(other, capsys):
 
 def test_3_outranks_1(other, tmp_path):
     out = tmp_path / "out.json"
-    assert status(["check", *other, "--max-error", "0.001", "--json", str(out)]) == 3
+    limit = ["--max-error", "0.001", "--gate", "upper"]
+    assert status(["check", *other, *limit, "--json", str(out)]) == 3
     found = json.loads(out.read_text(encoding="utf-8"))
     assert found["threshold"]["breached"]
     assert found["status"] == "untrusted"

@@ -188,3 +188,29 @@ def test_a_change_of_priors_that_predictions_hardly_show_fails(change, moved, pa
 def test_amplification_that_was_not_looked_at_fails():
     found = check_amplification(SimpleNamespace(predicted=None), None)
     assert (found.passed, found.value) == (False, None)
+
+
+@pytest.mark.parametrize(("found", "passed"), [(None, True), (0.31, True), (0.29, False)])
+def test_a_share_within_its_error_of_zero_needs_a_model_that_discriminates(sample, found, passed):
+    p, y, q = sample
+    weights = calshift.label_shift_weights(p, y, q)
+    tables = tables_of(p, y)
+    inside = replace(weights, discrimination=0.05)
+    assert check_boundary(inside, tables, 1500).passed  # no share is near 0 or 1
+    covariance = weights.covariance.copy()
+    covariance[3, 3] = weights.prior_target[3] ** 2 * 1.01
+    near = replace(weights, covariance=covariance, discrimination=found)
+    outcome = check_boundary(near, tables, 1500)
+    assert outcome.passed is passed
+    if not passed:
+        assert (outcome.value, outcome.limit) == (found, 0.3)
+        assert "class 3 is estimated within its error of 0 or 1" in outcome.text
+
+
+def test_priors_far_from_the_corrected_mean_prediction_fail():
+    """The mean prediction moves by .1, the priors by .44 and .47: .34 and .37 from it."""
+    assert amplified(0.44, 0.1).passed
+    outcome = amplified(0.47, 0.1)
+    assert not outcome.passed
+    assert (round(outcome.value, 2), outcome.limit) == (0.37, 0.35)
+    assert "differ by 37%" in outcome.text

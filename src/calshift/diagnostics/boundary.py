@@ -13,7 +13,8 @@ AT_BOUNDARY = 1.0  # standard errors from 0 or 1, within which a share is at its
 SMALL, NEAR = 0.05, 2.58  # so are shares this near to 0 or 1, within this many standard errors
 SURPRISING = 3.29  # standard errors of the mean prediction: p = .001, two-sided
 NOTICEABLE = 0.05  # of the target: smaller differences of a share do not matter here
-FAR = 0.15  # of the target: between a share at its boundary and the mean prediction
+FAR = 0.3  # of the target: between a share at its boundary and the mean prediction
+WEAK = 0.3  # information of predictions, relative to the entropy: with less, 0 may be more
 LEAST_MEAN = 1e-12  # prediction of a class, below which it is not compared with its share
 NO_SLOPE = 0.02  # of a mean prediction by a share: with less, small gaps are tolerated too
 
@@ -28,8 +29,9 @@ def check_boundary(
     miscalibrated the model. The noise of the gap is that of both means, with the variances of the
     source; q's own error has no part in it, because an efficient q makes the gap smaller, not
     larger (Hausman). Gaps that correspond to a twentieth of the target are tolerated. A weak model
-    may predict the same for any prior: a share at its boundary must also be within .15 of the
-    mean prediction itself, corrected by the ratio of class share to mean source prediction.
+    may predict the same for any prior: a share at its boundary must also be within .3 of the
+    mean prediction itself, corrected by the ratio of class share to mean source prediction, and
+    predictions must explain .3 of the entropy of the source's labels.
     """
     name, q, error = "boundary", weights.prior_target, weights.standard_error
     if tables is None or tables.means is None or error is None or weights.predicted is None:
@@ -47,6 +49,15 @@ def check_boundary(
             f"corrected by the source, is {corrected[worst]:.0%} (difference at most {FAR:.0%})"
         )
         return Diagnostic(name, float(apart[worst]), FAR, False, text)
+    found = weights.discrimination
+    near = (tables.counts > 0) & (np.minimum(q, 1 - q) <= AT_BOUNDARY * error)
+    if near.any() and found is not None and found < WEAK:
+        which = class_names(np.flatnonzero(near), weights.classes)
+        text = (
+            f"{which} is estimated within its error of 0 or 1, and predictions explain only "
+            f"{found:.0%} of the entropy of the labels (at least {WEAK:.0%} needed)"
+        )
+        return Diagnostic(name, float(found), WEAK, False, text)
     expected, limit = expected_predictions(q, tables, n_target)
     gap = np.abs(weights.predicted - expected)
     worst = int(np.argmax(np.where(at, gap / limit, -1.0)))

@@ -14,11 +14,12 @@ from calshift.errors import InvalidInput
 from calshift.results import Diagnostic
 
 LABEL_SHIFT = ("label-shift-test", "label-shift-direction", "label-shift-distance")
-DISPERSION = "dispersion"  # check=False waives it too
+LACK_OF_FIT = "lack-of-fit"  # check=False waives it too
 LABELLED = ("label-order", "sample-size", "interval-width")
 WEIGHTS = (
     "label-order", "sample-size", "unseen-classes", *LABEL_SHIFT, "discrimination", "class-weights",
-    "effective-sample-size", "conditioning", "boundary", "agreement", "dispersion", "amplification",
+    "effective-sample-size", "conditioning", "boundary", "agreement", "lack-of-fit",
+    "amplification",
 )  # fmt: skip
 GIVEN = (
     "label-order", "sample-size", "unseen-classes", *LABEL_SHIFT, "effective-sample-size",
@@ -47,7 +48,7 @@ def validate_waive(waive: Any, among: tuple[str, ...], check: bool = True) -> fr
             msg = f"waive must name conditions among {', '.join(among)}; got {show(name)}"
             raise InvalidInput(msg)
     if not check or LABEL_SHIFT[0] in names:
-        names = (*names, *(name for name in (*LABEL_SHIFT, DISPERSION) if name in among))
+        names = (*names, *(name for name in (*LABEL_SHIFT, LACK_OF_FIT) if name in among))
     return frozenset(names)
 
 

@@ -49,7 +49,7 @@ def prior_conditions(
     yield check_label_order(tables)
     yield check_sample_size(n_target, rows_a_class)
     yield from check_label_shift_tests(assumption)
-    yield from weight_conditions(weights, tables, n_target)
+    yield from weight_conditions(weights, tables, n_target, assumption is not None)
 
 
 def error_conditions(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from calshift._core.text import class_names, small_ess_warning
-from calshift.diagnostics.boundary import check_boundary
+from calshift.diagnostics.boundary import check_boundary, corrected_prediction
 from calshift.diagnostics.conditions import unchecked
 from calshift.diagnostics.label_tables import LabelTables
 from calshift.results import ClassWeights, Diagnostic
@@ -18,8 +18,9 @@ UNTRUSTED_SHARE = 0.25  # of the target in classes whose weight is not reliable
 MOST_DISTANCE = 0.25  # expected total variation of the target prior
 HALF_MEAN_ERROR = 0.4  # half of E|z| of a standard normal z: a distance from standard errors
 AGREEMENT_LEVEL = 0.02
-MOST_DISPERSED = 3.0  # factor of standard errors
+MOST_LACK_OF_FIT = 4.8  # standard errors
 MOST_AMPLIFIED = 6.0  # change of the class priors relative to that of the mean prediction
+MOST_APART = 0.35  # total variation between the class priors and the corrected mean prediction
 LEAST_CHANGE = 0.1  # of the class priors in total variation, below which noise decides
 LEAST_INFORMATION = 0.01  # of predictions on labels, relative to the entropy of the class shares
 GIVEN = ("given", "labels")  # methods of weights that were not estimated from predictions
@@ -31,9 +32,9 @@ def are_estimated(weights: ClassWeights) -> bool:
 
 
 def weight_conditions(
-    weights: ClassWeights, tables: LabelTables | None, n_target: float
+    weights: ClassWeights, tables: LabelTables | None, n_target: float, checked: bool
 ) -> Iterator[Diagnostic]:
-    """Conditions of weights, by the way they were made."""
+    """Conditions of weights, by the way they were made; ``checked``: label shift was."""
     yield check_unseen_classes(weights)
     yield check_effective_size(weights)
     if not are_estimated(weights):
@@ -44,7 +45,7 @@ def weight_conditions(
     if weights.discrimination is not None:
         yield check_discrimination(weights)
     yield check_agreement(weights)
-    yield check_dispersion(weights)
+    yield check_lack_of_fit(weights, checked)
     yield check_amplification(weights, tables)
 
 
@@ -127,29 +128,33 @@ def check_agreement(weights: ClassWeights) -> Diagnostic:
     return Diagnostic(name, float(p), AGREEMENT_LEVEL, passed, text)
 
 
-def check_dispersion(weights: ClassWeights) -> Diagnostic:
-    """The factor by which standard errors are multiplied for what label shift does not explain."""
-    name, factor = "dispersion", weights.error_factor
-    if weights.dispersion is None:
+def check_lack_of_fit(weights: ClassWeights, allowed: bool = True) -> Diagnostic:
+    """The largest difference between the target and what label shift implies, standardised.
+
+    ``allowed``: intervals allow for it, as they do where label shift is checked.
+    """
+    name, largest = "lack-of-fit", weights.lack_of_fit
+    if largest is None:
         why = f"{weights.method} was not compared with other means of the predictions"
-        return unchecked(name, MOST_DISPERSED, why)
-    passed = factor <= MOST_DISPERSED
+        return unchecked(name, MOST_LACK_OF_FIT, why)
+    passed = largest <= MOST_LACK_OF_FIT
     text = (
-        "differences between the target and what label shift implies are "
-        f"{weights.dispersion**0.5:.1f} times their noise"
+        "means of the target differ from what label shift implies by at most "
+        f"{largest:.1f} standard errors"
     )
     if not passed:
-        text += f" (limit {MOST_DISPERSED:g})"
-    elif factor > 1:
-        text += ", and standard errors were multiplied by this"
-    return Diagnostic(name, float(factor), MOST_DISPERSED, passed, text)
+        text += f" (limit {MOST_LACK_OF_FIT:g})"
+    elif allowed and weights.error_factor > 1:
+        text += f"; standard errors are multiplied by {weights.error_factor:.2f}"
+    return Diagnostic(name, largest, MOST_LACK_OF_FIT, passed, text)
 
 
 def check_amplification(weights: ClassWeights, tables: LabelTables | None) -> Diagnostic:
     """The change of the class priors relative to that of the mean prediction.
 
     A model that separates the classes poorly shows little of a change of the class priors; any
-    other small change of its predictions is then taken for a large change of the priors.
+    other small change of its predictions is then taken for a large change of the priors. So the
+    priors may neither change many times as much as the mean prediction, nor be far from it.
     """
     name = "amplification"
     if tables is None or tables.means is None or weights.predicted is None:
@@ -160,6 +165,14 @@ def check_amplification(weights: ClassWeights, tables: LabelTables | None) -> Di
     if change <= LEAST_CHANGE:
         text = f"the class priors change by {change:.1%} (total variation) only"
         return Diagnostic(name, 1.0, MOST_AMPLIFIED, True, text)
+    corrected = corrected_prediction(weights.predicted, tables)
+    apart = float(np.abs(weights.prior_target - corrected).sum()) / 2
+    if apart > MOST_APART:
+        text = (
+            f"the class priors differ by {apart:.0%} (total variation) from the mean prediction, "
+            f"corrected by the source (limit {MOST_APART:.0%})"
+        )
+        return Diagnostic(name, apart, MOST_APART, False, text)
     factor = change / max(shift, 1e-12)
     text = f"the class priors change {factor:.1f} times as much as the mean prediction"
     passed = factor <= MOST_AMPLIFIED

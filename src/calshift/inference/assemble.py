@@ -75,7 +75,7 @@ def target_result(
     events = select_events(options.kind, source.summary)
     found, used = estimate_target(source, target, events, options, weights, resampling)
     if check is not None:
-        found = found.dispersed(used.error_factor)
+        found = found.inflated(used.error_factor)
     ones, sizes = 0 * used.values + 1, (source.summary.size, target.summary.size)
     labelled = replace(options, drift=None)  # which does not assume label shift
     tables = tables or tabulate_labels(source, means=are_estimated(used))

@@ -38,13 +38,13 @@ class EventEstimates:
     drift: DriftInfluence | None = None
     curves: Any = None
 
-    def dispersed(self, factor: float) -> EventEstimates:
+    def inflated(self, factor: float) -> EventEstimates:
         """The same errors with standard errors multiplied by a factor."""
         whole, each, rows = self.distribution, self.event_distributions, self.influence
         return replace(
             self,
-            distribution=None if whole is None else whole.dispersed(factor),
-            event_distributions=None if each is None else each.dispersed(factor),
+            distribution=None if whole is None else whole.inflated(factor),
+            event_distributions=None if each is None else each.inflated(factor),
             influence=None if rows is None else rows.scaled(factor),
         )
 

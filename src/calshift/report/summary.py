@@ -222,7 +222,7 @@ def _weights(weights: ClassWeights) -> dict[str, Any]:
         "smallest_singular_value": plain(weights.smallest_singular_value),
         "discrimination": plain(weights.discrimination),
         "agreement_p_value": plain(weights.agreement_p_value),
-        "dispersion": plain(weights.dispersion),
+        "lack_of_fit": plain(weights.lack_of_fit),
         "untrusted": len(weights.untrusted),
         "warnings": list(weights.warnings),
     }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from calshift.weights.influence import WeightInfluence
 
 ROWS_SHOWN = 20
+ORDINARY_LACK_OF_FIT = 1.6  # standard errors: chance alone (benchmarks/natural_shifts.py)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +45,8 @@ class ClassWeights(Frozen):
     predicted : (K,) mean prediction of the target, which identifies it and gives the mass of
         classes without source rows; None for a given vector without such classes
     agreement_p_value : of the test that another method gives the same target prior, or None
-    dispersion : mean square of the differences, in their standard errors, between other means of
-        the target and those that the weights imply; about 1 under label shift; or None
+    lack_of_fit : largest difference, in its standard errors, between other means of the target and
+        those that the weights imply; or None
     discrimination : information of the calibrated predictions on the source's labels, relative to
         their entropy; None for methods that do not calibrate
     assumption, diagnostics : the test of label shift and the outcomes of the conditions for
@@ -70,7 +71,7 @@ class ClassWeights(Frozen):
     predicted: np.ndarray | None = None
     discrimination: float | None = None
     agreement_p_value: float | None = None
-    dispersion: float | None = None
+    lack_of_fit: float | None = None
     assumption: LabelShiftCheck | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -110,8 +111,8 @@ class ClassWeights(Frozen):
 
     @property
     def error_factor(self) -> float:
-        """By which standard errors of what uses the weights are multiplied: root of dispersion."""
-        return float(max(1.0, self.dispersion or 1.0) ** 0.5)
+        """By which standard errors of what uses the weights are multiplied for lack of fit."""
+        return max(1.0, (self.lack_of_fit or 0.0) / ORDINARY_LACK_OF_FIT)
 
     def confidence_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends for each class prior of the target, within [0, 1]."""
@@ -151,7 +152,7 @@ class ClassWeights(Frozen):
             "iterations": self.iterations,
             "discrimination": plain(self.discrimination),
             "agreement_p_value": plain(self.agreement_p_value),
-            "dispersion": plain(self.dispersion),
+            "lack_of_fit": plain(self.lack_of_fit),
             "untrusted": {str(c): reason for c, reason in self.untrusted.items()},
             "warnings": list(self.warnings),
             "assumption": None if self.assumption is None else self.assumption.to_dict(),

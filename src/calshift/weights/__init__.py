@@ -70,8 +70,8 @@ def estimate_weights(
     if not compare:
         return found
     reference = METHODS[REFERENCES[method == REFERENCES[0]]](*blocks, counts)
-    p, dispersion = compare_fits(solution.consistent or solution, reference, *blocks, sizes)
-    return replace(found, agreement_p_value=p, dispersion=dispersion)
+    p, lack_of_fit = compare_fits(solution.consistent or solution, reference, *blocks, sizes)
+    return replace(found, agreement_p_value=p, lack_of_fit=lack_of_fit)
 
 
 __all__ = [

@@ -5,10 +5,11 @@ but label shift. The squared distance of the two target priors is a sum of squar
 with the covariance of the difference from the influence of every row on both; its tail is that of a
 chi-square with the same mean and variance.
 
-Dispersion: under label shift the target mean of any function f of the predictions is that of the
-source's classes, sum_y q_y E_s[f | y]. The mean square of these differences, for log predictions
-and confidence and in their standard errors, is about 1 under label shift, and more where the
-samples differ in another way too. docs/mathematics.md section 7.
+Lack of fit: under label shift the target mean of any function f of the predictions is that of the
+source's classes, sum_y q_y E_s[f | y]. These differences are standardised, for log predictions,
+confidence, and the shares of rows with a confidence above some levels; the largest counts. It is
+small under label shift, and more where the samples differ in another way too.
+docs/mathematics.md section 7.
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ from calshift.engines.base import Engine
 from calshift.weights.influence import WeightFit, prior_influence
 
 LEAST_PROBABILITY = 1e-4  # of which the logarithm is taken
-NO_NOISE = 1e-12  # variance of a mean relative to that of its function, below which it is constant
+NO_NOISE = 1e-12  # variance of a mean, below which its function is constant
+CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # shares of rows above them are compared
+OF_EACH_CLASS = (0.5, 0.7, 0.8, 0.9, 0.95)  # and, of two classes, shares of predictions above them
 
 
 class Comparison(NamedTuple):
-    """p-value of equal target priors, and the dispersion: 1 if there is nothing to compare."""
+    """p-value of equal target priors, and the lack of fit: 0 if there is nothing to compare."""
 
     p_value: float
-    dispersion: float
+    lack_of_fit: float
 
 
 def compare_fits(
@@ -47,21 +50,36 @@ def compare_fits(
     share = n**2, target.summary.size * m
     covariance = inside["priors"] / share[0] + others["priors"] / share[1]
     variance = inside["means"] / share[0] + others["means"] / share[1]
+    gap = observed - fit.prior @ of_label
     known = variance > NO_NOISE
-    gap = (observed - fit.prior @ of_label)[known]
-    dispersion = float(np.mean(gap**2 / variance[known])) if known.any() else 1.0
-    return Comparison(_tail(fit.prior - reference.prior, covariance), dispersion)
+    z = np.divide(np.abs(gap), np.sqrt(variance), out=np.zeros_like(gap), where=known)
+    scores = 1 if source.summary.n_classes == 2 else source.summary.n_classes
+    largest = max(_one_of_many(float(z[:scores].max()), scores), float(z[scores:].max()))
+    return Comparison(_tail(fit.prior - reference.prior, covariance), largest)
 
 
 def features(batch: Predictions) -> np.ndarray:
-    """(rows, F) log predictions, around their mean over the classes, and the largest prediction."""
+    """(rows, F) log predictions around their mean over the classes, confidence and its levels."""
     p = batch.matrix
     scores = np.maximum(p, LEAST_PROBABILITY, dtype=float)
     np.log(scores, out=scores)
     scores -= scores.mean(axis=1, keepdims=True)
-    if batch.n_classes == 2:  # the other is its negative
-        scores = scores[:, 1:]
-    return np.column_stack([scores, p[np.arange(len(p)), batch.predicted]])
+    confidence = p[np.arange(len(p)), batch.predicted]
+    columns = [scores, confidence, np.greater.outer(confidence, CONFIDENCES)]
+    if batch.n_classes == 2:  # the other score is the negative
+        columns[0] = scores[:, 1:]
+        columns += [np.greater.outer(column, OF_EACH_CLASS) for column in p.T]
+    return np.column_stack(columns)
+
+
+def _one_of_many(z: float, count: int) -> float:
+    """The single |z| that is as unlikely as the largest of ``count`` (Sidak)."""
+    from scipy.special import ndtr, ndtri  # late: importing calshift must be fast
+
+    if count == 1 or z == 0:
+        return z
+    p = -np.expm1(count * np.log1p(-2 * ndtr(-z)))
+    return float(-ndtri(p / 2)) if p > 0 else z
 
 
 def _mean_features(batch: Predictions) -> np.ndarray:

@@ -17,7 +17,7 @@ class SamplingDistribution(Protocol):
     def scaled(self, factor: float) -> SamplingDistribution:
         """That of a multiple of the error."""
 
-    def dispersed(self, factor: float) -> SamplingDistribution:
+    def inflated(self, factor: float) -> SamplingDistribution:
         """With the standard error multiplied by a factor."""
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:

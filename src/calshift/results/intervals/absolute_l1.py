@@ -48,9 +48,9 @@ class AbsoluteErrorDistribution(Frozen):
             self.estimate * factor, self.least * factor, self.variance * factor**2, square
         )
 
-    def dispersed(self, factor: float) -> AbsoluteErrorDistribution:
+    def inflated(self, factor: float) -> AbsoluteErrorDistribution:
         """With the standard error multiplied by a factor."""
-        square = self.square.dispersed(factor)
+        square = self.square.inflated(factor)
         return AbsoluteErrorDistribution(
             self.estimate, self.least, self.variance * factor**2, square
         )

@@ -35,7 +35,7 @@ class BootstrapDistribution(Frozen):
         """The distribution of a multiple."""
         return BootstrapDistribution(self.estimate * factor, self.draws * factor)
 
-    def dispersed(self, factor: float) -> BootstrapDistribution:
+    def inflated(self, factor: float) -> BootstrapDistribution:
         """With the standard error multiplied by a factor."""
         mean = np.nanmean(self.draws, axis=0)
         return BootstrapDistribution(self.estimate, mean + factor * (self.draws - mean))

@@ -63,11 +63,11 @@ class EstimatedWeightsDistribution(Frozen):
             self.leading * factor,
         )  # fmt: skip
 
-    def dispersed(self, factor: float) -> EstimatedWeightsDistribution:
+    def inflated(self, factor: float) -> EstimatedWeightsDistribution:
         """With the standard error multiplied by a factor."""
         mean = self.changes.mean(axis=0)
         return EstimatedWeightsDistribution(
-            self.whole.dispersed(factor), self.residuals.dispersed(factor),
+            self.whole.inflated(factor), self.residuals.inflated(factor),
             mean + factor * (self.changes - mean), self.leading,
         )  # fmt: skip
 

@@ -54,7 +54,7 @@ class SquaredErrorDistribution(Frozen):
             self.plug * factor, self.bias * factor, self.first * square, self.second * square
         )
 
-    def dispersed(self, factor: float) -> SquaredErrorDistribution:
+    def inflated(self, factor: float) -> SquaredErrorDistribution:
         """With the standard error multiplied by a factor."""
         square = factor**2
         return SquaredErrorDistribution(
