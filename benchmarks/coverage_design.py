@@ -20,7 +20,7 @@ CLASSES = (2, 10, 50)
 RATIOS = ((5, 1), (1, 1), (1, 5))  # n : m
 IMBALANCE = (1, 10, 100)  # 1: no shift
 TEMPERATURES = (1.0, 0.6, 1.6)  # calibrated on the source, overconfident, underconfident
-WEIGHTS = ("true", "em-bcts", "rlls")  # em-bcts is the default
+WEIGHTS = ("true", "auto", "rlls")  # auto is the default
 TURNS = (0, 1, 2, 1, 2)  # by which the levels of each factor move from one size to the next
 DIMENSIONS = {2: 2, 10: 10, 50: 20, 100: 20, 200: 25}
 L18 = [  # five of its columns
@@ -29,10 +29,10 @@ L18 = [  # five of its columns
 ]  # fmt: skip
 MANY_CLASSES = [  # classes, n, m, imbalance, temperature, weights
     (100, 2000, 10_000, 10, 0.6, "true"),
-    (100, 5000, 5000, 100, 1.0, "em-bcts"),
-    (100, 10_000, 2000, 1, 1.6, "em-bcts"),
-    (200, 4000, 4000, 10, 0.6, "em-bcts"),
-    (200, 5000, 20_000, 10, 1.0, "em-bcts"),
+    (100, 5000, 5000, 100, 1.0, "auto"),
+    (100, 10_000, 2000, 1, 1.6, "auto"),
+    (200, 4000, 4000, 10, 0.6, "auto"),
+    (200, 5000, 20_000, 10, 1.0, "auto"),
     (200, 10_000, 10_000, 100, 1.6, "true"),
 ]
 SEED = 2026  # of the class means; no constant was chosen on these simulations

@@ -90,3 +90,34 @@ def test_a_recalibration_that_makes_a_score_worse_is_not_applied():
     assert type(found.recalibrator) is not type(wrong)
     kept = (Q.argmax(axis=1) == TRUTH).mean()
     assert (found.probabilities.argmax(axis=1) == TRUTH).mean() >= kept - 0.01
+
+
+def majority(seed, target_share):
+    """Three classes, the first predicted for 97% of the source's rows; weak features."""
+    rng = np.random.default_rng(seed)
+    prior = np.array([0.9, 0.05, 0.05])
+
+    def draw(shares, n=4000):
+        y = rng.choice(3, n, p=shares)
+        x = rng.normal(size=(n, 3)) + 1.4 * np.eye(3)[y]
+        z = 1.4 * x + np.log(prior)
+        p = np.exp(z - z.max(axis=1, keepdims=True))
+        return p / p.sum(axis=1, keepdims=True), y
+
+    return (*draw(prior), draw(np.array([1 - target_share, target_share - 0.05, 0.05]))[0])
+
+
+def test_a_model_of_one_class_does_not_follow_a_shift_that_it_hardly_shows():
+    p, y, q = majority(0, 0.3)
+    found = calshift.recalibrate(p, y, q)
+    assert (p.argmax(axis=1) == 0).mean() > 0.9
+    assert found.before.trusted
+    assert not found.trusted
+    assert found.gist() == "Not reliable"
+    assert found.fallback is not None
+    assert found.warnings[0].startswith("the model predicts one class for")
+    insisted = calshift.recalibrate(p, y, q, waive="amplification")
+    assert insisted.trusted
+    assert insisted.fallback is None
+    small = calshift.recalibrate(*majority(1, 0.12))
+    assert not any(note.startswith("the model predicts one class") for note in small.warnings)

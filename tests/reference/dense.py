@@ -161,7 +161,12 @@ def moved(problem, w, y, phi, phi_target, outside, stratified=False, drawn=None)
         plugins = refitted[1:] - refitted[0]
         explained = own * (noise[1:] / noise[0] - 1)
         changes = plugins - np.clip(explained, np.minimum(plugins, 0), np.maximum(plugins, 0))
-        cross, most = 2 * np.trace(M @ once), 2 * np.sqrt(max(own, 0) * max(plugins.mean(), 0))
+        limited = max(plugins.mean(), 0)
+        moved = through @ root.T  # by the weights alone, to first order
+        linear = np.sum(moved**2) + np.sum(xt**2) + np.sum(xo**2)
+        cross, most = 2 * np.trace(M @ once), 2 * np.sqrt(max(own, 0) * limited)
+        if linear > limited:
+            cross *= np.sqrt(limited / linear)
         bias = own + changes.mean() + np.clip(cross, -most, most) - np.trace(between)
     return Moved(
         a=root @ alpha, inverse=inverse, g=X @ alpha, gt=Xt @ alpha, e=e, slack=slack,

@@ -158,13 +158,15 @@ def _noise(tables: InfluenceTables, sums: Tally, weight_noise: np.ndarray) -> Re
     if estimated:
         gam = tables.by_weight
         once = fits.times(sums["cross"]) @ tables.project(gam).transpose(0, 2, 1)
+        of_weights = gam @ (sums["square"] + weight_noise) @ gam.transpose(0, 2, 1)
+        cross = once + once.transpose(0, 2, 1)
         if tables.weight_draws is not None:
-            mean = tables.weight_draws.changes(own.trace).mean(axis=0)
-            bias = (
-                own.trace + mean + _bound_cross(once, own, tables.weight_draws.plugin.mean(axis=0))
-            )
-        covariance = covariance + once + once.transpose(0, 2, 1)
-        covariance += gam @ (sums["square"] + weight_noise) @ gam.transpose(0, 2, 1)
+            drawn = tables.weight_draws
+            linear = trace_in_moments(fits, of_weights)
+            both = trace_in_moments(fits, cross)
+            both = _bound_cross(both, own.trace, linear, drawn.plugin.mean(axis=0))
+            bias = own.trace + drawn.changes(own.trace).mean(axis=0) + both
+        covariance = covariance + cross + of_weights
     if stratified:
         between = _covariance_between(tables, sums)
         covariance = covariance - between
@@ -173,14 +175,19 @@ def _noise(tables: InfluenceTables, sums: Tally, weight_noise: np.ndarray) -> Re
     return replace(own, covariance=covariance, bias=bias)
 
 
-def _bound_cross(once: np.ndarray, own: RegressionNoise, bias: np.ndarray) -> np.ndarray:
+def _bound_cross(
+    cross: np.ndarray, own: np.ndarray, linear: np.ndarray, drawn: np.ndarray
+) -> np.ndarray:
     """(E,) the part of the bias that rows have through residuals and weights together.
 
-    By the inequality of Cauchy and Schwarz it is at most twice the root of the two parts' product.
+    ``cross`` is linear in the noise of the weights, which the draws limit: as far as their part of
+    the bias is below the ``linear`` one, this part is reduced by the root of the ratio. By the
+    inequality of Cauchy and Schwarz it is at most twice the root of the two parts' product.
     """
-    cross = trace_in_moments(own.fits, once + once.transpose(0, 2, 1))
-    most = 2 * np.sqrt(np.maximum(own.trace, 0.0) * np.maximum(bias, 0.0))
-    return np.asarray(np.clip(cross, -most, most))
+    drawn = np.maximum(drawn, 0.0)
+    ratio = np.divide(drawn, linear, out=np.ones_like(drawn), where=linear > drawn)
+    most = 2 * np.sqrt(np.maximum(own, 0.0) * drawn)
+    return np.asarray(np.clip(cross * np.sqrt(ratio), -most, most))
 
 
 def _covariance_between(tables: InfluenceTables, sums: Tally) -> np.ndarray:

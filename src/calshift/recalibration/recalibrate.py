@@ -21,6 +21,7 @@ from calshift.inference.assemble import target_result
 from calshift.inference.options import Options, Progress
 from calshift.recalibration import DEFAULT_RECALIBRATOR, make_recalibrator
 from calshift.recalibration.assessment.fallback import choose_fallback
+from calshift.recalibration.assessment.fragility import describe_fragility
 from calshift.recalibration.assessment.scores import ClassDistribution, Scores, Strata
 from calshift.recalibration.cross_fit import FoldedSample, draw_folds, fit_folds
 from calshift.results import RecalibrationResult
@@ -74,9 +75,9 @@ def recalibrate(
     the recalibration and to its assessment: it is part of the interval of ``.after``, not of the
     estimate.
 
-    Both errors and the recalibration assume label shift. Where one of the errors is not trusted, or
-    calibration error, accuracy or log loss is clearly worse after, the recalibration asked for is
-    not applied. ``.fallback`` is then "source": ``.probabilities`` come from a temperature, or from
+    Both errors and the recalibration assume label shift. Where one of the errors is not trusted,
+    calibration error, accuracy or log loss is clearly worse after, or a model that predicts one
+    class for nearly all rows shows little of the shift, the recalibration asked for is not applied. ``.fallback`` is then "source": ``.probabilities`` come from a temperature, or from
     vector scaling, fitted to the source alone, if it improves the source's log loss on rows that it
     was not fitted to; or "unchanged": they are the input. To insist, name the conditions in
     ``waive``, or apply ``.requested``.
@@ -139,6 +140,8 @@ def recalibrate_samples(
         python_warnings.simplefilter("ignore", UnreliableWeights)  # given with the error before
         fitted.fit(samples[0], None, samples[1], weights=weights)
         notes, usable = _recalibration_notes(samples[1], weights)
+        if fragile := describe_fragility(samples[0], before):
+            notes, usable = (fragile, *notes), False
         release_memory()  # before large arrays are needed again
         folded = [FoldedSample(samples.pop(0), one) for one in of]
         fits = fit_folds(fitted, folded[0], folded[1], weights, progress)

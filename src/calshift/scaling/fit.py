@@ -23,10 +23,12 @@ def fit_scaling(
     class_counts: np.ndarray,
     floor: float = LEAST_PROBABILITY,
     near: Scaling | None = None,
+    relaxation: float = 1.0,
 ) -> Scaling:
     """The calibrator of largest penalised likelihood on the labelled rows of an engine.
 
-    The search starts from a calibrator ``near`` it, if given, which has one slope and biases.
+    The search starts from a calibrator ``near`` it, if given, which has one slope and biases. The
+    strength of the prior is multiplied by ``relaxation``: with less, there is less bias.
 
     A priori the slopes are normal around a common one and the biases around a multiple of the
     log class shares; the spread is the one of largest evidence, so that few rows a class leave
@@ -44,7 +46,8 @@ def fit_scaling(
     if near is not None:
         slopes = np.repeat(near.slope, start.slopes)
         at = np.concatenate([slopes, near.bias])
-    found = maximize_penalised(likelihood, make_scaling_prior(kind, class_counts), n, at)
+    prior = replace(make_scaling_prior(kind, class_counts), relaxation=relaxation)
+    found = maximize_penalised(likelihood, prior, n, at)
     return replace(
         start,
         parameters=found.parameters,
@@ -122,6 +125,7 @@ class Prior:
     largest : upper bound of a strength
     steps : Newton steps in which the strengths may change
     stride : power of MacKay's ratio, above 1 because convergence is slow where all is noise
+    relaxation : by which the strengths of largest evidence are multiplied for the maximum
     """
 
     centre: np.ndarray
@@ -131,6 +135,7 @@ class Prior:
     largest: float = 1e3
     steps: int = 10
     stride: float = 2.0
+    relaxation: float = 1.0
 
     def precision(self, strength: np.ndarray) -> np.ndarray:
         """(d, d)."""
@@ -198,7 +203,7 @@ def maximize_penalised(
     for iteration in range(1, MOST_STEPS + 1):
         if iteration <= prior.steps:
             strength = prior.update_strength(strength, at, here)
-        precision = prior.precision(strength)
+        precision = prior.precision(prior.relaxation * strength)
         gradient = here["gradient"] - precision @ (at - prior.centre)
         step = inverse(here["information"] + precision) @ gradient
         converged = bool(gradient @ step <= 2 * LEAST_GAIN * size)

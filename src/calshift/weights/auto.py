@@ -25,10 +25,12 @@ from calshift.weights.influence import Influence, WeightFit, prior_influence
 from calshift.weights.likelihood import fit_likelihood
 from calshift.weights.matched import fit_matched
 
+RELAXATION = 0.1  # of the prior of the calibrator's biases: shrunk biases are a bias of the priors
+
 
 def auto(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     """Matched weights, drawn towards those of em-bcts as far as the data warrant."""
-    calibrate = fit_scaling("bcts", source, class_counts)
+    calibrate = fit_scaling("bcts", source, class_counts, relaxation=RELAXATION)
     likelihood = fit_likelihood(source, target, class_counts, calibrate)
     matched = fit_matched(source, target, class_counts, calibrate, likelihood.weights)
     n, m = float(class_counts.sum()), target.summary.effective_size
