@@ -31,7 +31,7 @@ def check_boundary(
     larger (Hausman). Gaps that correspond to a twentieth of the target are tolerated. A weak model
     may predict the same for any prior: a share at its boundary must also be within .3 of the
     mean prediction itself, corrected by the ratio of class share to mean source prediction, and
-    predictions must explain .3 of the entropy of the source's labels.
+    for three or more classes predictions must explain .3 of the entropy of the source's labels.
     """
     name, q, error = "boundary", weights.prior_target, weights.standard_error
     if tables is None or tables.means is None or error is None or weights.predicted is None:
@@ -51,7 +51,8 @@ def check_boundary(
         return Diagnostic(name, float(apart[worst]), FAR, False, text)
     found = weights.discrimination
     near = (tables.counts > 0) & (np.minimum(q, 1 - q) <= AT_BOUNDARY * error)
-    if near.any() and found is not None and found < WEAK:
+    several = np.count_nonzero(tables.counts) > 2
+    if several and near.any() and found is not None and found < WEAK:
         which = class_names(np.flatnonzero(near), weights.classes)
         text = (
             f"{which} is estimated within its error of 0 or 1, and predictions explain only "

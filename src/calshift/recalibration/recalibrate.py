@@ -77,10 +77,11 @@ def recalibrate(
 
     Both errors and the recalibration assume label shift. Where one of the errors is not trusted,
     calibration error, accuracy or log loss is clearly worse after, or a model that predicts one
-    class for nearly all rows shows little of the shift, the recalibration asked for is not applied. ``.fallback`` is then "source": ``.probabilities`` come from a temperature, or from
-    vector scaling, fitted to the source alone, if it improves the source's log loss on rows that it
-    was not fitted to; or "unchanged": they are the input. To insist, name the conditions in
-    ``waive``, or apply ``.requested``.
+    class for nearly all rows shows little of the shift, the recalibration asked for is not applied.
+    ``.fallback`` is then "source": ``.probabilities`` come from a temperature, or from vector
+    scaling, fitted to the source alone, if it improves the source's log loss on rows that it was
+    not fitted to; or "unchanged": they are the input. To insist, name the conditions in ``waive``,
+    or apply ``.requested``.
 
     Examples
     --------
