@@ -13,7 +13,7 @@ AT_BOUNDARY = 1.0  # standard errors from 0 or 1, within which a share is at its
 SMALL, NEAR = 0.05, 2.58  # so are shares this near to 0 or 1, within this many standard errors
 SURPRISING = 3.29  # standard errors of the mean prediction: p = .001, two-sided
 NOTICEABLE = 0.05  # of the target: smaller differences of a share do not matter here
-FAR = 0.3  # of the target: between a share at its boundary and the mean prediction
+FAR, FAR_OF_SEVERAL = 0.15, 0.3  # of the target: from a share at its boundary to the prediction
 WEAK = 0.3  # information of predictions, relative to the entropy: with less, 0 may be more
 LEAST_MEAN = 1e-12  # prediction of a class, below which it is not compared with its share
 NO_SLOPE = 0.02  # of a mean prediction by a share: with less, small gaps are tolerated too
@@ -29,9 +29,10 @@ def check_boundary(
     miscalibrated the model. The noise of the gap is that of both means, with the variances of the
     source; q's own error has no part in it, because an efficient q makes the gap smaller, not
     larger (Hausman). Gaps that correspond to a twentieth of the target are tolerated. A weak model
-    may predict the same for any prior: a share at its boundary must also be within .3 of the
-    mean prediction itself, corrected by the ratio of class share to mean source prediction, and
-    for three or more classes predictions must explain .3 of the entropy of the source's labels.
+    may predict the same for any prior: a share at its boundary must also be within .15 (of several
+    classes, whose shares are near 0 more often: .3) of the mean prediction, corrected by the ratio
+    of class share to mean source prediction, and for three or more classes predictions must explain
+    .3 of the entropy of the source's labels.
     """
     name, q, error = "boundary", weights.prior_target, weights.standard_error
     if tables is None or tables.means is None or error is None or weights.predicted is None:
@@ -42,16 +43,17 @@ def check_boundary(
     corrected = corrected_prediction(weights.predicted, tables)
     apart = np.where(at & _is_at_boundary(q, error), np.abs(q - corrected), 0.0)
     worst = int(np.argmax(apart))
-    if apart[worst] > FAR:
+    several = np.count_nonzero(tables.counts) > 2
+    far = FAR_OF_SEVERAL if several else FAR
+    if apart[worst] > far:
         which = class_names(np.array([worst]), weights.classes)
         text = (
             f"{which} is estimated at {q[worst]:.0%} of the target, and the mean prediction, "
-            f"corrected by the source, is {corrected[worst]:.0%} (difference at most {FAR:.0%})"
+            f"corrected by the source, is {corrected[worst]:.0%} (difference at most {far:.0%})"
         )
-        return Diagnostic(name, float(apart[worst]), FAR, False, text)
+        return Diagnostic(name, float(apart[worst]), far, False, text)
     found = weights.discrimination
     near = (tables.counts > 0) & (np.minimum(q, 1 - q) <= AT_BOUNDARY * error)
-    several = np.count_nonzero(tables.counts) > 2
     if several and near.any() and found is not None and found < WEAK:
         which = class_names(np.flatnonzero(near), weights.classes)
         text = (
