@@ -1,13 +1,15 @@
 """Are trusted answers right under natural shifts, which are mostly not label shift?
 
     python benchmarks/natural_shifts.py [--rows FILE] [--cache DIRECTORY] [--only NAME] [--write]
+        [--subsamples]
 
 For each pair of samples in natural_data.py, which says what to install: the label-free error of the
 target with defaults beside the one with target labels. An answer is right if the two differ by at
 most 1.96 joint standard errors, sqrt(se^2 + se^2), on the scale of the estimate; "with drift" is
 the call with drift=.01, where the difference may be larger by what that drift explains. Sources are
 halved: thresholds may be chosen on "choose" and are to be judged on "judge". The line "control" is
-of pairs without a shift. Errors without an interval count as not right.
+of pairs without a shift. Errors without an interval count as not right. With --subsamples every
+pair is drawn again three times with fewer rows (natural_subsamples.md).
 
 Predictions are kept in DIRECTORY, and used again until it is deleted. Set OPENBLAS_NUM_THREADS=1
 and OMP_NUM_THREADS=1.
@@ -39,6 +41,7 @@ import calshift
 from calshift.errors import UnreliableWeights
 
 LEVEL, LIMIT, DRIFT = 0.95, 1.96, 0.01
+SIZES = ((1000, 2000), (2000, 500), (500, 1000))  # rows of source and target, at most
 HEAD = [
     "source", "half", "model", "pairs", "trusted", "right if trusted", "right of all",
     "trusted, with drift", "right if trusted, with drift", "right of all, with drift",
@@ -158,13 +161,24 @@ def plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def measured(names: list[str], cache: Path, strict: bool) -> Iterator[Row]:
+def smaller(pair: Pair, seed: int) -> Iterator[Pair]:
+    """The pair with fewer rows, drawn anew for each of three sizes."""
+    title, p, y, q, labels = pair
+    rng = np.random.default_rng([5, seed])
+    for n, m in SIZES:
+        i, j = rng.permutation(len(p))[:n], rng.permutation(len(q))[:m]
+        if min(len(np.unique(y[i])), len(np.unique(labels[j]))) > 1:
+            yield title, p[i], y[i], q[j], labels[j]
+
+
+def measured(names: list[str], cache: Path, strict: bool, subsamples: bool) -> Iterator[Row]:
     """Rows of all pairs; a source that is not installed is an error if strict, or is told."""
     for name in names:
         try:
-            for pair in pairs_of(name, cache):
-                about = {"source": name, "half": half_of(name), "model": model_of(name)}
-                yield about | judged(pair)
+            about = {"source": name, "half": half_of(name), "model": model_of(name)}
+            for k, pair in enumerate(pairs_of(name, cache)):
+                for one in smaller(pair, k) if subsamples else [pair]:
+                    yield about | judged(one)
         except (ModuleNotFoundError, FileNotFoundError) as error:
             if strict:
                 raise
@@ -212,6 +226,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=here)
     parser.add_argument("--only", nargs="+", choices=list(SOURCES), default=list(SOURCES))
     parser.add_argument("--write", action="store_true", help="keep the table under results/")
+    parser.add_argument("--subsamples", action="store_true")
     told = parser.parse_args()
     if told.write and len(told.only) < len(SOURCES):
         parser.error("--write keeps the table of all sources, not of some")
@@ -219,12 +234,17 @@ def main() -> None:
     told.cache.mkdir(parents=True, exist_ok=True)
     rows = []
     with told.rows.open("w", encoding="utf-8") as file:
-        for row in measured(told.only, told.cache, strict=told.write):
+        for row in measured(told.only, told.cache, told.write, told.subsamples):
             rows.append(row)
             file.write(json.dumps(row, default=plain) + "\n")
     print(f"rows are in {told.rows}", file=sys.stderr)
     if told.write:
-        write_table("natural_shifts", __doc__, HEAD, summaries(rows))
+        write_table(
+            "natural_subsamples" if told.subsamples else "natural_shifts",
+            __doc__,
+            HEAD,
+            summaries(rows),
+        )
         return
     for line in [HEAD, *summaries(rows)]:
         print("  ".join(cell.ljust(15) for cell in line))

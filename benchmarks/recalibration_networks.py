@@ -11,8 +11,9 @@ labels, means over tasks and draws. "in se": the difference of applied and vecto
 standard errors over the draws (of the means over the tasks); positive is worse. "called": how often
 the result was called better, worse, without clear change, or not reliable.
 
-FILE of --before has rows (from --rows) of another version, run on the same draws with that version
-on PYTHONPATH and --methods shift: "shift, before" is the log loss of its default recalibrator.
+FILE of --before has rows (from --rows) of another version (2773b52, before the conditions of
+trust), run on the same draws with that version on PYTHONPATH and --methods shift: "shift, before"
+is the log loss of its default recalibrator.
 Set OPENBLAS_NUM_THREADS=1.
 """
 
