@@ -103,7 +103,7 @@ def test_an_undetermined_prior_fails(sample):
     assert check_conditioning(SimpleNamespace(standard_error=None)).value is None
 
 
-@pytest.mark.parametrize(("p", "passed"), [(0.5, True), (0.02, True), (0.019, False)])
+@pytest.mark.parametrize(("p", "passed"), [(0.5, True), (0.005, True), (0.0049, False)])
 def test_methods_that_disagree_fail(p, passed):
     assert check_agreement(SimpleNamespace(agreement_p_value=p)).passed == passed
 
@@ -149,11 +149,11 @@ def test_the_level_is_that_of_both_parts_of_the_test(p, joint, direction, passed
     assert tuple(one.passed for one in found) == passed
 
 
-@pytest.mark.parametrize(("bound", "passed"), [(0.0, True), (0.3, True), (0.31, False)])
+@pytest.mark.parametrize(("bound", "passed"), [(0.0, True), (0.2, True), (0.21, False)])
 def test_a_distance_from_label_shift_that_may_be_large_fails(bound, passed):
     found = check_distance(SimpleNamespace(distance_bound=bound))
     assert (found.passed, found.value) == (passed, bound)
-    assert ("limit 30%" in found.text) is not passed
+    assert ("limit 20%" in found.text) is not passed
 
 
 def test_a_distance_that_is_not_known_fails():
@@ -161,7 +161,7 @@ def test_a_distance_that_is_not_known_fails():
     assert (found.passed, found.value) == (False, None)
 
 
-def amplified(change, moved, error=None):
+def amplified(change, moved):
     """Priors that change that much in total variation, and mean predictions that moved."""
     prior = np.array([0.5, 0.5])
     tables = SimpleNamespace(
@@ -169,23 +169,20 @@ def amplified(change, moved, error=None):
     )
     turn = np.array([1.0, -1.0])
     weights = SimpleNamespace(
-        predicted=prior + moved * turn, prior_source=prior, prior_target=prior + change * turn,
-        standard_error=None if error is None else np.array([error, error]),
-    )  # fmt: skip
+        predicted=prior + moved * turn, prior_source=prior, prior_target=prior + change * turn
+    )
     return check_amplification(weights, tables)
 
 
 @pytest.mark.parametrize(
     ("change", "moved", "passed"),
-    [(0.3, 0.3, True), (0.3, 0.034, True), (0.3, 0.033, False), (0.09, 0.0, True)],
+    [(0.3, 0.3, True), (0.3, 0.051, True), (0.3, 0.049, False), (0.09, 0.0, True)],
 )
 def test_a_change_of_priors_that_predictions_hardly_show_fails(change, moved, passed):
-    """0.3 / 0.033 is above 9; a change of less than a tenth may be noise."""
+    """0.3 / 0.049 is above 6; a change of less than a tenth may be noise."""
     found = amplified(change, moved)
     assert found.passed is passed
     assert found.value == pytest.approx(change / moved if change > 0.1 else 1.0)
-    uncertain = amplified(change, moved, error=0.05)  # the expected error adds .4 of 2 x .05
-    assert uncertain.value == pytest.approx((change + 0.04) / max(moved, 1e-12))
 
 
 def test_amplification_that_was_not_looked_at_fails():
@@ -211,8 +208,8 @@ def test_a_share_within_its_error_of_zero_needs_a_model_that_discriminates(sampl
 
 
 def test_priors_far_from_the_corrected_mean_prediction_fail():
-    """The priors move by .49, the mean prediction by .07, or by .02 in the other direction."""
-    assert amplified(0.49, 0.07).passed
+    """The priors move by .49, the mean prediction by .09, or by .02 in the other direction."""
+    assert amplified(0.49, 0.09).passed
     far = amplified(0.49, -0.02)
     assert not far.passed
     assert (round(far.value, 2), far.limit) == (0.51, 0.5)

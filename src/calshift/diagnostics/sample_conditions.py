@@ -18,7 +18,7 @@ LEAST_A_CLASS = (
 MOST_SPARSE = 0.5  # of the target without source support: beyond it an error is extrapolated
 MOST_WIDTH = 0.25  # of the 95% interval, in units of probability
 TIE = 1e-9  # tolerance for rounding
-MOST_DISTANCE = 0.3  # upper bound of the distance from label shift, in total variation
+MOST_DISTANCE = 0.2  # upper bound of the distance from label shift, in total variation
 TEST_LEVEL = 0.05  # of a test of label shift that was not made
 
 

@@ -17,11 +17,11 @@ UNSEEN_SHARE = 0.05  # of the target in classes not in the source
 UNTRUSTED_SHARE = 0.25  # of the target in classes whose weight is not reliable
 MOST_DISTANCE = 0.25  # expected total variation of the target prior
 HALF_MEAN_ERROR = 0.4  # half of E|z| of a standard normal z: a distance from standard errors
-AGREEMENT_LEVEL = 0.02
+AGREEMENT_LEVEL = 0.005
 MOST_LACK_OF_FIT = 4.8  # standard errors
-MOST_AMPLIFIED = 9.0  # change of the class priors relative to that of the mean prediction
+MOST_AMPLIFIED = 6.0  # change of the class priors relative to that of the mean prediction
 MOST_APART = 0.5  # total variation between the class priors and the corrected mean prediction
-LEAST_CHANGE = 0.1  # of the class priors in total variation, error included: smaller ones pass
+LEAST_CHANGE = 0.1  # of the class priors in total variation, below which noise decides
 LEAST_INFORMATION = 0.01  # of predictions on labels, relative to the entropy of the class shares
 GIVEN = ("given", "labels")  # methods of weights that were not estimated from predictions
 
@@ -162,10 +162,8 @@ def check_amplification(weights: ClassWeights, tables: LabelTables | None) -> Di
     before = np.where(tables.counts > 0, tables.means, 0.0) @ tables.counts
     shift = float(np.abs(weights.predicted - before / tables.counts.sum()).sum()) / 2
     change = float(np.abs(weights.prior_target - weights.prior_source).sum()) / 2
-    if weights.standard_error is not None:
-        change += HALF_MEAN_ERROR * float(weights.standard_error.sum())
     if change <= LEAST_CHANGE:
-        text = f"the class priors change by {change:.1%} (total variation) at most"
+        text = f"the class priors change by {change:.1%} (total variation) only"
         return Diagnostic(name, 1.0, MOST_AMPLIFIED, True, text)
     corrected = corrected_prediction(weights.predicted, tables)
     apart = float(np.abs(weights.prior_target - corrected).sum()) / 2
@@ -176,7 +174,7 @@ def check_amplification(weights: ClassWeights, tables: LabelTables | None) -> Di
         )
         return Diagnostic(name, apart, MOST_APART, False, text)
     factor = change / max(shift, 1e-12)
-    text = f"the class priors may change {factor:.1f} times as much as the mean prediction"
+    text = f"the class priors change {factor:.1f} times as much as the mean prediction"
     passed = factor <= MOST_AMPLIFIED
     if not passed:
         text += f" (limit {MOST_AMPLIFIED:g}): a small violation of label shift is amplified"
