@@ -5,8 +5,9 @@
 Simulations of shift_simulations.py, and one of explosion.py. "default" is the default call. Without
 lack of fit: standard errors are not multiplied. em-bcts, matched: these weights in place of auto.
 Full shrinkage: the calibrator of auto takes the whole strength of its prior. Linear bias: the bias
-of estimated weights to first order in place of draws, for auto and for em-bcts. Plain noise:
-e^2 / (1 - l) without the correction C and the bias of the ratio.
+of estimated weights to first order in place of draws, for auto and for em-bcts. Counts in both
+parts: the noise of class counts, which is that of residuals, with the draws of priors too. Plain
+noise: e^2 / (1 - l) without the correction C and the bias of the ratio.
 
 Cells: coverage among trusted draws (among all in the last column), the bias in standard deviations
 of the default, and the RMSE over that of the default, of all draws. Set OPENBLAS_NUM_THREADS=1.
@@ -45,6 +46,15 @@ def first_order(fits: Any, by_label: Any, values: Any, draws: Any) -> None:
     """In place of draw_changes: none are drawn."""
 
 
+def counts_in_both(tables: Any, _: Any, own: Any, cross: Any, of_weights: Any) -> np.ndarray:
+    """In place of _bias_with_draws: the noise of priors with the covariance of weights."""
+    from calshift.inference.error_distributions import _bound_cross
+
+    drawn = tables.weight_draws
+    both = _bound_cross(cross, own, of_weights, drawn.plugin.mean(axis=0))
+    return np.asarray(own + drawn.changes(own).mean(axis=0) + both)
+
+
 def plain_noise(fits: Any, sums: np.ndarray) -> Any:
     """In place of regression_noise."""
     from calshift.estimators.debiased import RegressionNoise
@@ -61,6 +71,7 @@ def changed(*patches: Any) -> Iterator[None]:
         yield
 
 
+BIAS = "calshift.inference.error_distributions._bias_with_draws"
 LINEAR = "calshift.inference.estimate.draw_changes"
 NOISE = (
     "calshift.inference.error_distributions.regression_noise",
@@ -69,11 +80,12 @@ NOISE = (
 STEPS: dict[str, tuple[str, Callable[[], list[Any]]]] = {
     "default": ("auto", list),
     "without lack of fit": ("auto", lambda: [patch(ORDINARY, 1e9)]),
-    "full shrinkage": ("auto", lambda: [patch(SHRINKAGE, 1.0)]),
+    "full shrinkage": ("auto", lambda: [patch(SHRINKAGE, (1.0, 1.0))]),
     "em-bcts": ("em-bcts", list),
     "matched": ("matched", list),
     "linear bias": ("auto", lambda: [patch(LINEAR, first_order)]),
     "linear bias, em-bcts": ("em-bcts", lambda: [patch(LINEAR, first_order)]),
+    "counts in both parts": ("auto", lambda: [patch(BIAS, counts_in_both)]),
     "plain noise": ("auto", lambda: [patch(name, plain_noise) for name in NOISE]),
 }
 

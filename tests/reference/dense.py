@@ -132,7 +132,6 @@ def moved(problem, w, y, phi, phi_target, outside, stratified=False, drawn=None)
     root = linalg.cholesky(M)  # M = root' root, so that |root v|^2 = v' M v
     x = (o / np.sqrt(slack)[:, None] + through) @ root.T
     far = (o / slack[:, None] + through) @ root.T
-    once = (o / slack[:, None]).T @ through  # residuals and weights of the same row
     wider = far - x
     between = x.T @ x
     if stratified:
@@ -164,10 +163,21 @@ def moved(problem, w, y, phi, phi_target, outside, stratified=False, drawn=None)
         limited = max(plugins.mean(), 0)
         moved = through @ root.T  # by the weights alone, to first order
         linear = np.sum(moved**2) + np.sum(xt**2) + np.sum(xo**2)
-        cross, most = 2 * np.trace(M @ once), 2 * np.sqrt(max(own, 0) * limited)
+        left_out = (o / slack[:, None]) @ root.T
+        share = np.bincount(y, (w_i * about) ** 2 * trace_weight, len(w))
+        share, size = share / share.sum(), np.bincount(y, minlength=len(w))
+        by_class = [left_out[y == c].sum(axis=0) for c in range(len(w))]
+        counts = sum(
+            (total @ total - part * own) / max(rows - 1, 1)
+            for total, part, rows in zip(by_class, share, size, strict=True)
+        )
+        counts = min(counts, own)  # noise of class counts, on which the priors do not depend
+        inside = 2 * np.sum(within(left_out, y) * moved)
+        linear += 2 * np.sum(left_out * moved) - inside + counts  # of the priors, not the weights
+        most = 2 * np.sqrt(max(own - counts, 0) * limited)
         if linear > limited:
-            cross *= np.sqrt(limited / linear)
-        bias = own + changes.mean() + np.clip(cross, -most, most) - np.trace(between)
+            inside *= np.sqrt(limited / linear)
+        bias = own + changes.mean() + np.clip(inside, -most, most) - counts - np.trace(between)
     return Moved(
         a=root @ alpha, inverse=inverse, g=X @ alpha, gt=Xt @ alpha, e=e, slack=slack,
         x=x, xt=xt, xo=xo, far=far, apart=wider, through=through @ root.T,

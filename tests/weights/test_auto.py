@@ -12,7 +12,7 @@ from calshift import Predictions
 from calshift.engines import Arrays
 from calshift.weights import estimate_weights
 from calshift.weights.likelihood import fit_likelihood
-from calshift.weights.prior_draws import draw_prior_ratios
+from calshift.weights.prior_draws import draw_prior_ratios, truncated_error
 
 PRIOR = np.array([0.5, 0.3, 0.2])
 EQUAL = np.ones(3)
@@ -48,12 +48,19 @@ def test_where_both_methods_coincide_the_weights_are_those_of_em_bcts(monkeypatc
         return fit_likelihood(source, target, counts, calibrate)
 
     monkeypatch.setattr(sys.modules["calshift.weights.auto"], "fit_matched", same)
-    monkeypatch.setattr(sys.modules["calshift.weights.auto"], "RELAXATION", 1.0)
+    monkeypatch.setattr(sys.modules["calshift.weights.auto"], "RELAXATION", (1.0, 1.0))
     pair = sample(1, 600)
     found = weights("auto", pair)
     assert share_of(found) == 1
     assert found.method == "auto: 0% matched, 100% em-bcts"
     np.testing.assert_allclose(found.values, weights("em-bcts", pair).values, rtol=1e-12)
+
+
+def test_the_prior_of_biases_is_relaxed_more_with_many_classes():
+    from calshift.weights.auto import relaxation_of_prior
+
+    found = [relaxation_of_prior(K) for K in (2, 10, 20, 50, 1000)]
+    np.testing.assert_allclose(found, [0.1, 0.1, 0.025, 0.01, 0.01])
 
 
 def test_where_em_bcts_is_biased_the_weights_are_matched():
@@ -67,7 +74,7 @@ def test_where_em_bcts_is_biased_the_weights_are_matched():
 
 
 def test_the_weights_are_between_those_of_both_methods(monkeypatch):
-    monkeypatch.setattr(sys.modules["calshift.weights.auto"], "RELAXATION", 1.0)
+    monkeypatch.setattr(sys.modules["calshift.weights.auto"], "RELAXATION", (1.0, 1.0))
     pair = sample(3, 900)
     found = {name: weights(name, pair) for name in ("auto", "em-bcts", "matched")}
     share = share_of(found["auto"])
@@ -135,6 +142,15 @@ def test_draws_are_never_negative_and_do_not_depend_on_the_order_of_classes():
     np.testing.assert_allclose(ratios @ prior, 1)
     moved = draw_prior_ratios(prior[order], covariance[np.ix_(order, order)])
     np.testing.assert_allclose(moved, ratios[:, order], rtol=1e-9, atol=1e-12)
+
+
+def test_the_error_of_an_estimate_that_cannot_be_negative():
+    """Against a million draws: the standard error of a mean square is at most 3^(1/2) / 1000."""
+    z = np.random.default_rng(0).normal(size=1_000_000)
+    distance = np.array([0.0, 0.3, 1.0, 2.0, 6.0])
+    expected = [np.sqrt(np.mean((np.maximum(t + z, 0) - t) ** 2)) for t in distance]
+    np.testing.assert_allclose(truncated_error(distance), expected, atol=0.004)
+    assert truncated_error(distance)[0] == pytest.approx(np.sqrt(0.5))
 
 
 def test_shares_known_exactly_are_not_varied():

@@ -20,16 +20,18 @@ MOST_AT_ONCE = 2_000_000  # coefficients of several draws
 
 @dataclass(frozen=True)
 class WeightDraws:
-    """What drawn class weights change, both (draws, E).
+    """What drawn class weights change, (draws, E).
 
     Attributes
     ----------
     plugin : the plug-in error with the weights drawn less that with the weights themselves
     noise : the noise of the residuals with the weights drawn, relative to that with the weights
+    shares : (E, S) of the classes in the noise of the residuals with the weights themselves
     """
 
     plugin: np.ndarray
     noise: np.ndarray
+    shares: np.ndarray
 
     def changes(self, noise: np.ndarray) -> np.ndarray:
         """(draws, E) of the errors, from the bias (E,) of the plug-in errors by noise.
@@ -41,6 +43,18 @@ class WeightDraws:
         bounds = np.minimum(self.plugin, 0.0), np.maximum(self.plugin, 0.0)
         return np.asarray(self.plugin - np.clip(explained, *bounds))
 
+    def noise_of_counts(
+        self, fits: ResidualRegression, by_class: np.ndarray, counts: np.ndarray, noise: np.ndarray
+    ) -> np.ndarray:
+        """(E,) the part of the bias ``noise`` that is due to random class counts (S,).
+
+        It is sum_y n_y |mean of o in y|^2 with o summed ``by_class`` (E, R, S); the noise of these
+        means, 1 / n_y of that of their rows, is subtracted.
+        """
+        length = np.einsum("ers,ers->es", by_class, multiply_band(*fits.moments, by_class))
+        each = (length - self.shares * noise[:, None]) / np.maximum(counts - 1, 1)
+        return np.asarray(np.minimum(each.sum(axis=1), noise))
+
 
 def draw_changes(
     fits: ResidualRegression, by_label: Tally, values: np.ndarray, draws: np.ndarray
@@ -51,11 +65,14 @@ def draw_changes(
         _plugins(fits, by_label, draws[start : start + at_once])
         for start in range(0, len(draws), at_once)
     ]
-    here = _noise(by_label, values[None])
+    here, each = _noise(by_label, values[None]), by_label["noise"] * values**2
+    total = each.sum(axis=1, keepdims=True)
+    shares = np.divide(each, total, out=np.zeros_like(each), where=total > 0)
     ratio = np.divide(
         _noise(by_label, draws), here, out=np.ones((len(draws), here.shape[1])), where=here > 0
     )
-    return WeightDraws(np.concatenate(plugins) - _plugins(fits, by_label, values[None]), ratio)
+    change = np.concatenate(plugins) - _plugins(fits, by_label, values[None])
+    return WeightDraws(change, ratio, shares)
 
 
 def _noise(by_label: Tally, draws: np.ndarray) -> np.ndarray:

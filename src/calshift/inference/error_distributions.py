@@ -151,9 +151,8 @@ def _noise(tables: InfluenceTables, sums: Tally, weight_noise: np.ndarray) -> Re
     class counts were fixed, the part between the classes is subtracted.
     """
     fits, own = tables.fits, regression_noise(tables.fits, sums["noise"])
-    estimated, stratified = "cross" in sums, tables.counts is not None
-    covariance, bias = own.covariance, None
-    if (estimated or stratified) and covariance.ndim == 2:
+    estimated, covariance, bias = "cross" in sums, own.covariance, None
+    if (estimated or tables.stratified) and covariance.ndim == 2:
         covariance = covariance[:, :, None] * np.eye(covariance.shape[1])
     if estimated:
         gam = tables.by_weight
@@ -161,13 +160,10 @@ def _noise(tables: InfluenceTables, sums: Tally, weight_noise: np.ndarray) -> Re
         of_weights = gam @ (sums["square"] + weight_noise) @ gam.transpose(0, 2, 1)
         cross = once + once.transpose(0, 2, 1)
         if tables.weight_draws is not None:
-            drawn = tables.weight_draws
-            linear = trace_in_moments(fits, of_weights)
-            both = trace_in_moments(fits, cross)
-            both = _bound_cross(both, own.trace, linear, drawn.plugin.mean(axis=0))
-            bias = own.trace + drawn.changes(own.trace).mean(axis=0) + both
+            traces = trace_in_moments(fits, cross), trace_in_moments(fits, of_weights)
+            bias = _bias_with_draws(tables, sums, own.trace, *traces)
         covariance = covariance + cross + of_weights
-    if stratified:
+    if tables.stratified:
         between = _covariance_between(tables, sums)
         covariance = covariance - between
         if bias is not None:
@@ -175,12 +171,34 @@ def _noise(tables: InfluenceTables, sums: Tally, weight_noise: np.ndarray) -> Re
     return replace(own, covariance=covariance, bias=bias)
 
 
+def _bias_with_draws(
+    tables: InfluenceTables, sums: Tally, own: np.ndarray, cross: np.ndarray, of_weights: np.ndarray
+) -> np.ndarray:
+    """(E,) bias of |a|^2, with draws of the target prior in place of a linear approximation.
+
+    A class contributes to the weighted source in proportion to its share q of the target, whatever
+    its share of the source. So the noise of class counts, which is part of the residuals' noise
+    ``own`` with known weights, is subtracted, and only residuals within classes are correlated with
+    q. ``cross`` and ``of_weights`` are the parts of the weights w = q / pi to first order.
+    """
+    drawn, seen = tables.weight_draws, tables.scaled_weights.seen
+    assert drawn is not None
+    by_class = tables.by_weight * tables.scaled_weights.values[seen]  # o, summed by label
+    between = drawn.noise_of_counts(tables.fits, by_class, tables.counts[seen], own)
+    means = (by_class / tables.counts[seen]) @ tables.project(sums["phi_by_label"][seen])
+    once = means @ tables.project(tables.by_weight).transpose(0, 2, 1)
+    within = cross - trace_in_moments(tables.fits, once + once.transpose(0, 2, 1))
+    of_priors = of_weights + cross - within + between
+    within = _bound_cross(within, own - between, of_priors, drawn.plugin.mean(axis=0))
+    return np.asarray(own + drawn.changes(own).mean(axis=0) + within - between)
+
+
 def _bound_cross(
     cross: np.ndarray, own: np.ndarray, linear: np.ndarray, drawn: np.ndarray
 ) -> np.ndarray:
-    """(E,) the part of the bias that rows have through residuals and weights together.
+    """(E,) the part of the bias that rows have through residuals and priors together.
 
-    ``cross`` is linear in the noise of the weights, which the draws limit: as far as their part of
+    ``cross`` is linear in the noise of the priors, which the draws limit: as far as their part of
     the bias is below the ``linear`` one, this part is reduced by the root of the ratio. By the
     inequality of Cauchy and Schwarz it is at most twice the root of the two parts' product.
     """
@@ -192,9 +210,9 @@ def _bound_cross(
 
 def _covariance_between(tables: InfluenceTables, sums: Tally) -> np.ndarray:
     """(E, R, R) the part of each event's S that lies between the classes."""
-    assert tables.counts is not None
     by_label = tables.fits.times(sums["noise_by_label"])
-    by_label = by_label + tables.by_weight @ sums["phi_by_label"].T
+    if "phi_by_label" in sums:
+        by_label = by_label + tables.by_weight @ sums["phi_by_label"].T
     return np.asarray((by_label / np.maximum(tables.counts, 1)) @ by_label.transpose(0, 2, 1))
 
 
@@ -209,9 +227,11 @@ def _covariance_of_all(
         once = np.einsum("erd,ers->ds", tables.directions, tables.fits.times(sums["cross"]))
         once = once @ tables.project(by_weight.T).T
         whole = whole + once + once.T + by_weight.T @ (sums["square"] + weight_noise) @ by_weight
-    if tables.counts is None:
+    if not tables.stratified:
         return np.asarray(whole)
-    by_label = sums["whole_by_label"] + sums["phi_by_label"] @ by_weight
+    by_label = sums["whole_by_label"]
+    if "phi_by_label" in sums:
+        by_label = by_label + sums["phi_by_label"] @ by_weight
     return np.asarray(whole - by_label.T @ (by_label / np.maximum(tables.counts, 1)[:, None]))
 
 
@@ -228,7 +248,7 @@ def _first_order(
     """
     (own_sums, target_sums), own, within = sums, None, None
     variance, mean = own_sums[name]["variance"], own_sums[name]["mean"]
-    if tables.counts is not None:
+    if tables.stratified:
         by_label, sizes = own_sums[f"{name}_by_label"], np.maximum(tables.counts, 1)
         between = (by_label**2 / sizes[:, None]).sum(axis=0)
         variance = np.maximum(variance - between, 0.0)  # rounding may leave less than 0

@@ -161,7 +161,8 @@ def _estimate_by_regression(
         locator,
         labelled=target is None,
         rows=max(source.summary.rows, source.summary.size),
-        counts=source.summary.class_effective_size if options.stratified else None,
+        counts=source.summary.class_effective_size,
+        stratified=options.stratified,
         by_label=by_label.get("excess"),
         weight_draws=_weight_draws(fits, by_label, weights),
     )

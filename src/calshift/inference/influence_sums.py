@@ -138,7 +138,7 @@ class SourceInfluenceSums:
         parts: list[Any] = []
         if phi.shape[1]:
             parts.append(ThroughWeights(batch, tables, phi))
-        if tables.counts is not None:
+        if tables.stratified:
             parts.append(BetweenClasses(batch, tables, phi))
         if self.signs is not None:
             parts.append(AbsoluteInfluence(batch, tables, phi, self.signs, self.kept))
@@ -179,7 +179,7 @@ class SourceInfluenceSums:
             out["squared"] = influence_tally(batch, square, total, self.kept)
         if x.shape[1]:
             out["whole"] = x.T @ (x if f is None else x * batch.squared_frequency[:, None])
-            if tables.counts is not None:
+            if tables.stratified:
                 out["whole_by_label"] = sum_by_label(batch, x)
         return out
 
@@ -192,7 +192,7 @@ def through_weights(by_weight: np.ndarray, events: slice, phi: np.ndarray) -> np
 
 
 class ThroughWeights:
-    """What estimated weights add to S: sums of X N phi', N = w e / sqrt(1 - l), and of phi phi'.
+    """What estimated weights add to S: sums of X N phi', N = w e / (1 - l), of phi phi' and of phi.
 
     phi is projected where it has many columns: X N phi' has a row for each knot of each event.
     """
@@ -200,6 +200,7 @@ class ThroughWeights:
     def __init__(self, batch: Predictions, tables: InfluenceTables, phi: np.ndarray) -> None:
         counted = phi * batch.squared_frequency[:, None]
         self.square, self.short = counted.T @ phi, tables.project(counted)
+        self.by_label = sum_by_label(batch, phi)
         self.cross = np.zeros((*tables.fits.coefficients.shape, self.short.shape[1]))
 
     def add(self, terms: RowTerms) -> None:
@@ -208,7 +209,7 @@ class ThroughWeights:
 
     def tally(self) -> dict[str, Any]:
         """Sums over the rows."""
-        return {"cross": self.cross, "square": self.square}
+        return {"cross": self.cross, "square": self.square, "phi_by_label": self.by_label}
 
 
 class BetweenClasses:
@@ -230,11 +231,7 @@ class BetweenClasses:
 
     def tally(self) -> dict[str, Any]:
         """Sums over the rows."""
-        return {
-            "noise_by_label": self.noise,
-            "phi_by_label": sum_by_label(self.batch, self.phi),
-            "squared_by_label": self.squared,
-        }
+        return {"noise_by_label": self.noise, "squared_by_label": self.squared}
 
 
 class AbsoluteInfluence:
@@ -255,8 +252,7 @@ class AbsoluteInfluence:
         E = len(signs.mean)
         self.batch, self.phi, self.signs, self.kept = batch, phi, signs, kept
         self.least, self.square, self.total = np.zeros(E), np.zeros(E), np.zeros(len(batch))
-        stratified = tables.counts is not None
-        self.by_label = np.zeros((batch.n_classes, E)) if stratified else None
+        self.by_label = np.zeros((batch.n_classes, E)) if tables.stratified else None
 
     def add(self, terms: RowTerms) -> None:
         """Some more events; u sign(g) varies with |g| too: labelled rows need no more."""

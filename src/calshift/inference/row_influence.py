@@ -45,7 +45,8 @@ class InfluenceTables:
     locator : of the scores of rows in bins
     labelled : whether the source is the target too
     rows : of the source, or its size if that is more
-    counts : (K,) effective sizes of the source's classes if fixed by design, else None
+    counts : (K,) effective sizes of the source's classes
+    stratified : whether these are fixed by design
     by_label : (E, R, S) X' e by label of the classes seen; None if the weights are given
     weight_draws : what drawn class weights change, or None
     """
@@ -55,7 +56,8 @@ class InfluenceTables:
     locator: BinLocator
     labelled: bool
     rows: float
-    counts: np.ndarray | None = None
+    counts: np.ndarray
+    stratified: bool = False
     by_label: np.ndarray | None = None
     weight_draws: WeightDraws | None = None
 

@@ -25,12 +25,14 @@ from calshift.weights.influence import Influence, WeightFit, prior_influence
 from calshift.weights.likelihood import fit_likelihood
 from calshift.weights.matched import fit_matched
 
-RELAXATION = 0.1  # of the prior of the calibrator's biases: shrunk biases are a bias of the priors
+RELAXATION = (0.01, 0.1)  # of the prior of the calibrator's biases: at least, at most
+MANY_CLASSES = 10.0  # about which it decreases
 
 
 def auto(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     """Matched weights, drawn towards those of em-bcts as far as the data warrant."""
-    calibrate = fit_scaling("bcts", source, class_counts, relaxation=RELAXATION)
+    relaxation = relaxation_of_prior(int(np.count_nonzero(class_counts)))
+    calibrate = fit_scaling("bcts", source, class_counts, relaxation=relaxation)
     likelihood = fit_likelihood(source, target, class_counts, calibrate)
     matched = fit_matched(source, target, class_counts, calibrate, likelihood.weights)
     n, m = float(class_counts.sum()), target.summary.effective_size
@@ -41,6 +43,15 @@ def auto(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     distance = max(float(gap @ gap), float(traces @ [1.0, -2.0, 1.0]))
     share = float(np.clip((traces[0] - traces[1]) / distance, 0.0, 1.0)) if distance > 0 else 1.0
     return _combine(matched, likelihood, share, of_target)
+
+
+def relaxation_of_prior(classes: int) -> float:
+    """Part of the strength of the prior of biases: shrunk biases are a bias of the class priors.
+
+    It adds up over the classes.
+    """
+    least, most = RELAXATION
+    return float(np.clip(MANY_CLASSES / classes**2, least, most))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,8 @@ LARGEST = 8.2  # of a normal variable, beyond which its tail probability is 0 in
 def draw_prior_ratios(prior: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """(draws, S) the drawn shares relative to the estimated ones; 1 where a share is 0.
 
-    The draws do not depend on the order of the classes.
+    Their errors are smaller than those of ``covariance`` near 0, below which no estimate lies. The
+    draws do not depend on the order of the classes.
     """
     from scipy.special import gammaincinv, ndtr  # late: importing calshift must be fast
 
@@ -27,13 +28,22 @@ def draw_prior_ratios(prior: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     if not known.any():
         return ratios
     q, error = prior[known], error[known]
-    shape = (q / error) ** 2
     correlation = covariance[np.ix_(known, known)] / np.outer(error, error)
+    shape = (q / (error * truncated_error(q / error))) ** 2
     z = _correlated_normals(correlation, np.lexsort((error, q)), pairs)
     tail = ndtr(np.clip(z, -LARGEST, LARGEST))
     ratios[:, known] = gammaincinv(shape, tail) / shape
     total = ratios @ prior
     return np.asarray(ratios * (prior.sum() / np.where(total > 0, total, 1.0))[:, None])
+
+
+def truncated_error(distance: np.ndarray) -> np.ndarray:
+    """The root mean square error of max(z, 0), z normal with this mean and a variance of 1."""
+    from scipy.special import ndtr  # late: importing calshift must be fast
+
+    density = np.exp(-(distance**2) / 2) / np.sqrt(2 * np.pi)
+    below = distance**2 * ndtr(-distance)
+    return np.asarray(np.sqrt(ndtr(distance) - distance * density + below))
 
 
 def _correlated_normals(correlation: np.ndarray, order: np.ndarray, pairs: int) -> np.ndarray:
