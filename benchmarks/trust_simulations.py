@@ -114,7 +114,8 @@ def table_row(weights: str, found: dict[str, Any]) -> list[Any]:
     case, ratio = found["case"], f"{found['ratio']:.2f} +- {found['ratio error']:.2f}"
     return [
         case.name, "yes" if case.bcts else "no", case.classes, case.n, case.m, weights,
-        *shares(found["trusted"], found["covered"]), f"{found['trusted bias']:+.2f}",
+        *shares(found["trusted"], found["covered"]),
+        "-" if np.isnan(found["trusted bias"]) else f"{found['trusted bias']:+.2f}",
         f"{found['bias']:+.2f}", ratio, f"{found['distance']:.3f}", f"{found['prior bias']:.3f}",
     ]  # fmt: skip
 
