@@ -80,6 +80,32 @@ def test_a_calibrated_source_leaves_the_input_unchanged():
     np.testing.assert_array_equal(back.transform(CERTAIN), CERTAIN)
 
 
+def confused(rng, shares, n=4000):
+    """Class 0 is recognised, a third of the others are taken for it, with confidence."""
+    y = rng.choice(3, n, p=shares)
+    seen = np.where(rng.random(n) < 1 / 3, 0, y)
+    z = 3.5 * np.eye(3)[seen] + 0.7 * rng.normal(size=(n, 3))
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True), y
+
+
+def test_a_calibration_of_the_source_that_harms_the_target_is_not_applied():
+    """Less confidence suits the even source, and costs log loss where class 0 dominates."""
+    rng = np.random.default_rng(0)
+    p, y = confused(rng, np.ones(3) / 3)
+    q, truth = confused(rng, [0.96, 0.02, 0.02])
+    q = q**1.15 / (q**1.15).sum(axis=1, keepdims=True)  # not label shift
+    found = calshift.recalibrate(p, y, q)
+    assert not found.trusted
+    assert found.fallback is not None
+    cooler = make_recalibrator("temperature").fit(p, y).transform(q)
+    before, plain, applied = (
+        Scores.of(Predictions(x, truth)).log_loss.mean() for x in (q, cooler, found.probabilities)
+    )
+    assert plain > before + 0.02
+    assert applied <= before
+
+
 def test_a_recalibration_that_makes_a_score_worse_is_not_applied():
     wrong = calshift.PriorCorrection(weights=[1.0, 0.001, 0.001])
     found = calshift.recalibrate(P, Y, Q, method=wrong, check=False)

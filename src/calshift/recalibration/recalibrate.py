@@ -168,7 +168,7 @@ def recalibrate_samples(
         )
         if found.trusted and not found.worse():
             return found
-        instead = choose_fallback(folded[0], strata, scores, target if found.trusted else None)
+        instead = choose_fallback(folded[0], strata, scores, target)
         return replace(found, recalibrator=instead.recalibrator, fallback=instead.name)
 
 

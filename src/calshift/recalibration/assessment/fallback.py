@@ -23,16 +23,17 @@ class Fallback(NamedTuple):
 
 
 def choose_fallback(
-    folded: FoldedSample, source: Strata, before: Scores, target: ClassDistribution | None
+    folded: FoldedSample, source: Strata, before: Scores, target: ClassDistribution
 ) -> Fallback:
     """The best calibration on the source that its labels support, cross-fitted.
 
     A temperature must clearly lower the source's log loss, and vector scaling that of the
     temperature. Neither may make accuracy or log loss clearly worse with equal class priors, nor
-    with those of the target if these are trusted: biases fitted to an uneven source can do harm.
+    with those estimated for the target, trusted or not: what is better for the source's classes
+    together can be worse for each of the target's.
     """
     best: Recalibrator = Unchanged()
-    scores, others = before, [of for of in (source.even, target) if of is not None]
+    scores, others = before, (source.even, target)
     for model in _candidates():
         fits = fit_folds(model, folded, None, None, None)
         found = Scores.of(folded.recalibrate(fits))
