@@ -60,9 +60,14 @@ def measure(asked: tuple[Job, tuple[str, ...]]) -> dict[str, Any]:
     return found
 
 
+def title(name: str) -> str:
+    """Of a network, wherever its file is."""
+    return name if name in OWN else Path(name).stem
+
+
 def values(rows: list[dict[str, Any]], name: str, method: str, k: int = 0) -> np.ndarray:
     """(seeds,) means over the tasks of a network."""
-    chosen = [row for row in rows if row["job"][0] == name and method in row]
+    chosen = [row for row in rows if title(row["job"][0]) == title(name) and method in row]
     seeds = sorted({row["job"][3] for row in chosen})
     return np.array(
         [np.mean([row[method][k] for row in chosen if row["job"][3] == seed]) for seed in seeds]
@@ -75,7 +80,7 @@ def table_row(rows: list[dict[str, Any]], before: list[dict[str, Any]], name: st
     old = values(before, name, "shift")
     error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
     return [
-        name if name in OWN else Path(name).stem, str(predictions(name)[0].shape[1]),
+        title(name), str(predictions(name)[0].shape[1]),
         *(f"{values(rows, name, method).mean():.4f}" for method in METHODS),
         f"{old.mean():.4f}" if len(old) else "-", f"{gap.mean() / error:+.1f}",
         *(f"{values(rows, name, method, 1).mean():.2f}" for method in ("none", "applied")),
