@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import calshift
 from calshift import Predictions
 from calshift.recalibration import make_recalibrator
+from calshift.recalibration.assessment.fragility import describe_fragility
 from calshift.recalibration.assessment.scores import ClassDistribution, Scores, Strata
 from calshift.simulate import GaussianSimulation
 
@@ -147,3 +150,27 @@ def test_a_model_of_one_class_does_not_follow_a_shift_that_it_hardly_shows():
     assert insisted.fallback is None
     small = calshift.recalibrate(*majority(1, 0.12))
     assert not any(note.startswith("the model predicts one class") for note in small.warnings)
+
+
+@pytest.mark.parametrize(
+    ("values", "change", "name"),
+    [
+        ({"amplification": 2.4, "lack-of-fit": 2.4}, 0.2, None),
+        ({"amplification": 2.6, "lack-of-fit": 1.0}, 0.2, "amplification"),
+        ({"amplification": 1.5, "lack-of-fit": 1.0}, 0.3, "amplification"),
+        ({"amplification": 1.5, "lack-of-fit": 2.6}, 0.2, "lack-of-fit"),
+        ({}, 0.3, None),  # both waived
+    ],
+)
+def test_reasons_not_to_follow_a_shift_with_a_model_of_one_class(values, change, name):
+    rows = Predictions(np.tile([0.9, 0.1], (100, 1)), np.arange(100) % 2)
+    before = SimpleNamespace(
+        diagnostics=[SimpleNamespace(name=k, value=v, waived=False) for k, v in values.items()],
+        class_weights=SimpleNamespace(
+            prior_source=np.array([0.5, 0.5]), prior_target=np.array([0.5 + change, 0.5 - change])
+        ),
+    )
+    found = describe_fragility(rows, before)
+    assert (f'waive "{name}"' in found) if name else found == ""
+    mixed = Predictions(np.array([[0.9, 0.1], [0.1, 0.9]] * 50), np.arange(100) % 2)
+    assert describe_fragility(mixed, before) == ""

@@ -155,3 +155,36 @@ def test_the_error_of_an_estimate_that_cannot_be_negative():
 
 def test_shares_known_exactly_are_not_varied():
     np.testing.assert_array_equal(draw_prior_ratios(PRIOR, np.zeros((3, 3))), np.ones((200, 3)))
+
+
+def ordered(rng, n, shares):
+    """Six ordered classes, of which neighbours overlap: exact posteriors with equal priors."""
+    y = rng.choice(6, n, p=shares)
+    x = y + 1.2 * rng.normal(size=n)
+    z = -((x[:, None] - np.arange(6)) ** 2) / (2 * 1.2**2)
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True), y
+
+
+def test_a_share_that_is_0_by_chance_makes_the_prior_no_more_certain():
+    """Where a class of 10 to 20% is estimated at 0, standard errors shrink, the error does not."""
+    shares = np.geomspace(1, 5, 6) / np.geomspace(1, 5, 6).sum()
+    at_bound, free = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        p, y = ordered(rng, 1500, np.ones(6) / 6)
+        pair = Predictions(p, y), Predictions(ordered(rng, 1500, shares)[0])
+        found = weights("auto", pair, compare=True)
+        actual = np.abs(found.prior_target - shares).sum() / 2
+        naive = 0.4 * found.standard_error.sum()
+        row = (naive, found.expected_distance, actual)
+        if found.prior_distance is None:
+            free.append(row)
+        elif (found.prior_target == 0).any():
+            at_bound.append(row)
+    assert min(len(at_bound), len(free)) >= 5
+    for naive, expected, _ in free:
+        assert expected == pytest.approx(naive)
+    naive, expected, actual = np.mean(at_bound, axis=0)
+    assert naive < 0.8 * actual  # too small
+    assert expected > actual

@@ -14,7 +14,7 @@ SMALL, NEAR = 0.05, 2.58  # so are shares this near to 0 or 1, within this many 
 SURPRISING = 3.29  # standard errors of the mean prediction: p = .001, two-sided
 NOTICEABLE = 0.05  # of the target: smaller differences of a share do not matter here
 FAR, FAR_OF_SEVERAL = 0.15, 0.3  # of the target: from a share at its boundary to the prediction
-WEAK = 0.3  # information of predictions, relative to the entropy: with less, 0 may be more
+WEAK = 0.5  # information of predictions, relative to the entropy: with less, 0 may be more
 LEAST_MEAN = 1e-12  # prediction of a class, below which it is not compared with its share
 NO_SLOPE = 0.02  # of a mean prediction by a share: with less, small gaps are tolerated too
 
@@ -32,7 +32,7 @@ def check_boundary(
     may predict the same for any prior: a share at its boundary must also be within .15 (of several
     classes, whose shares are near 0 more often: .3) of the mean prediction, corrected by the ratio
     of class share to mean source prediction, and for three or more classes predictions must explain
-    .3 of the entropy of the source's labels.
+    half of the entropy of the source's labels.
     """
     name, q, error = "boundary", weights.prior_target, weights.standard_error
     if tables is None or tables.means is None or error is None or weights.predicted is None:

@@ -16,7 +16,6 @@ TOO_SMALL_ESS = 20.0
 UNSEEN_SHARE = 0.05  # of the target in classes not in the source
 UNTRUSTED_SHARE = 0.25  # of the target in classes whose weight is not reliable
 MOST_DISTANCE = 0.25  # expected total variation of the target prior
-HALF_MEAN_ERROR = 0.4  # half of E|z| of a standard normal z: a distance from standard errors
 AGREEMENT_LEVEL = 0.02
 MOST_LACK_OF_FIT = 4.8  # standard errors
 MOST_AMPLIFIED = 6.0  # change of the class priors relative to that of the mean prediction
@@ -89,9 +88,7 @@ def check_class_weights(weights: ClassWeights) -> Diagnostic:
 
 def check_conditioning(weights: ClassWeights) -> Diagnostic:
     """The expected total variation between the estimated target prior and the true one."""
-    name, distance = "conditioning", None
-    if weights.standard_error is not None:
-        distance = HALF_MEAN_ERROR * float(weights.standard_error.sum())
+    name, distance = "conditioning", weights.expected_distance
     if distance is None:
         return unchecked(name, MOST_DISTANCE, "the error of the target prior is not known")
     passed = bool(distance <= MOST_DISTANCE)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from calshift.weights.influence import WeightInfluence
 
 ROWS_SHOWN = 20
+HALF_MEAN_ERROR = 0.4  # half of E|z| of a standard normal z: a distance from standard errors
 ORDINARY_LACK_OF_FIT = 1.6  # standard errors: chance alone (benchmarks/natural_shifts.py)
 
 
@@ -47,6 +48,8 @@ class ClassWeights(Frozen):
     agreement_p_value : of the test that another method gives the same target prior, or None
     lack_of_fit : largest difference, in its standard errors, between other means of the target and
         those that the weights imply; or None
+    prior_distance : expected total variation between ``prior_target`` and the true one, if shares
+        are at 0 and weights were compared with another method's; or None
     discrimination : information of the calibrated predictions on the source's labels, relative to
         their entropy; None for methods that do not calibrate
     assumption, diagnostics : the test of label shift and the outcomes of the conditions for
@@ -72,6 +75,7 @@ class ClassWeights(Frozen):
     discrimination: float | None = None
     agreement_p_value: float | None = None
     lack_of_fit: float | None = None
+    prior_distance: float | None = None
     assumption: LabelShiftCheck | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -95,6 +99,13 @@ class ClassWeights(Frozen):
         if self.covariance is None:  # as for thousands of classes whose labels were counted
             return getattr(self.influence, "prior_error", None)
         return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def expected_distance(self) -> float | None:
+        """Expected total variation between ``prior_target`` and the true one, or None."""
+        if self.standard_error is None:
+            return None
+        return max(HALF_MEAN_ERROR * float(self.standard_error.sum()), self.prior_distance or 0.0)
 
     @property
     def untrusted(self) -> dict[int, str]:

@@ -10,7 +10,7 @@ from calshift._core.validate import validate_choice
 from calshift.engines import Blocks
 from calshift.engines.base import Engine
 from calshift.results import ClassWeights
-from calshift.weights.agreement import compare_fits
+from calshift.weights.agreement import compare_fits, expected_distance
 from calshift.weights.auto import auto
 from calshift.weights.confusion import bbse, rlls
 from calshift.weights.elsa_kmm import elsa, kmm
@@ -70,8 +70,11 @@ def estimate_weights(
     if not compare:
         return found
     reference = METHODS[REFERENCES[method == REFERENCES[0]]](*blocks, counts)
-    p, lack_of_fit = compare_fits(solution.consistent or solution, reference, *blocks, sizes)
-    return replace(found, agreement_p_value=p, lack_of_fit=lack_of_fit)
+    fit = solution.consistent or solution
+    p, lack_of_fit = compare_fits(fit, reference, *blocks, sizes)
+    predicted = after.mean_prediction[counts > 0]
+    distance = expected_distance(fit, reference, *blocks, sizes, predicted)
+    return replace(found, agreement_p_value=p, lack_of_fit=lack_of_fit, prior_distance=distance)
 
 
 __all__ = [

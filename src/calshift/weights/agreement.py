@@ -9,6 +9,9 @@ Lack of fit: under label shift the target mean of any function f of the predicti
 source's classes, sum_y q_y E_s[f | y]. These differences are standardised, for log predictions,
 confidence, and the shares of rows with a confidence above some levels; the largest counts. It is
 small under label shift, and more where the samples differ in another way too.
+
+Expected distance: of the target prior from the true one. A share at its bound 0 has a small
+standard error, and makes those of other classes small, though it may be there by chance.
 docs/mathematics.md section 7.
 """
 
@@ -22,7 +25,9 @@ import numpy as np
 from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
-from calshift.weights.influence import WeightFit, prior_influence
+from calshift.results.class_weights import HALF_MEAN_ERROR
+from calshift.weights.influence import WeightFit, covariances, prior_influence
+from calshift.weights.moment_matching import LinearInfluence, release_bounds
 
 LEAST_PROBABILITY = 1e-4  # of which the logarithm is taken
 NO_NOISE = 1e-12  # variance of a mean, below which its function is constant
@@ -56,6 +61,30 @@ def compare_fits(
     scores = 1 if source.summary.n_classes == 2 else source.summary.n_classes
     largest = max(_one_of_many(float(z[:scores].max()), scores), float(z[scores:].max()))
     return Comparison(_tail(fit.prior - reference.prior, covariance), largest)
+
+
+def expected_distance(
+    fit: WeightFit,
+    reference: WeightFit,
+    source: Engine,
+    target: Engine,
+    sizes: tuple[float, float],
+    predicted: np.ndarray,
+) -> float | None:
+    """Expected total variation between target priors, where some are at 0; None if none is.
+
+    As if no share were bounded; with the standard errors of ``fit`` if it matches linear moments,
+    else of ``reference``. No error is larger than that of the label of one row, of a class
+    with the larger one of its share and its mean prediction (S,).
+    """
+    if not fit.held.any():
+        return None
+    chosen = fit if isinstance(fit.influence, LinearInfluence) else reference
+    covariance = covariances(release_bounds(chosen, target), source, sizes)[0]
+    q = np.maximum(np.maximum(fit.prior, predicted), 1 / sizes[1])
+    most = np.sqrt(q * (1 - np.minimum(fit.prior, 1.0)))
+    error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    return HALF_MEAN_ERROR * float(np.minimum(error, most).sum())
 
 
 def features(batch: Predictions) -> np.ndarray:

@@ -6,7 +6,7 @@ The reweighted source has the feature means of the target. docs/mathematics.md s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -160,6 +160,33 @@ def solve_matched_prior(moments: Moments, scale: np.ndarray | float = 1.0) -> np
     return simplex_least_squares(columns.T, moments.target / scale, moments.prior)
 
 
+def _solve_bordered(columns: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """[G s], (S, S + 1), for the classes that are not at their bound."""
+    S = len(columns)
+    bordered = np.ones((S + 1, S + 1))
+    bordered[:S, :S] = columns @ columns.T
+    bordered[S, S] = 0
+    return constrained_inverse(bordered, np.append(free, True))[:S]
+
+
+def release_bounds(fit: WeightFit, target: Engine) -> WeightFit:
+    """The same weights, with the noise that they would have without the bound w >= 0.
+
+    Only for weights from linear moments without a penalty.
+    """
+    at = fit.influence
+    assert isinstance(at, LinearInfluence)
+    columns = (at.confusion / at.prior).T
+    solution = _solve_bordered(columns, np.ones(len(columns), dtype=bool)) / at.prior[:, None]
+    inverse = solution[:, :-1] @ columns
+    spread = inverse @ scatter_matrix(at.features, target, at.target_mean) @ inverse.T
+    nowhere = np.zeros(len(columns))
+    return replace(
+        fit, influence=replace(at, inverse=inverse, scale=solution[:, -1]),
+        target_covariance=spread, held=nowhere > 0, beyond=nowhere,
+    )  # fmt: skip
+
+
 def solve_moment_matching(
     features: Features,
     moments: Moments,
@@ -176,10 +203,7 @@ def solve_moment_matching(
     q = solve_matched_prior(moments, scale)
     S, held = len(pi), q == 0
     columns = (C / pi).T / scale
-    bordered = np.ones((S + 1, S + 1))
-    bordered[:S, :S] = columns @ columns.T
-    bordered[S, S] = 0
-    solution = constrained_inverse(bordered, np.append(~held, True))[:S]
+    solution = _solve_bordered(columns, ~held)
     slope = columns @ (moments.target / scale - q @ columns)
     beyond = np.where(held, np.diag(solution) * (slope[~held].mean() - slope), 0.0) / pi
     solution = solution / pi[:, None]
