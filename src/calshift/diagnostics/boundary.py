@@ -14,7 +14,8 @@ SMALL, NEAR = 0.05, 2.58  # so are shares this near to 0 or 1, within this many 
 SURPRISING = 3.29  # standard errors of the mean prediction: p = .001, two-sided
 NOTICEABLE = 0.05  # of the target: smaller differences of a share do not matter here
 FAR, FAR_OF_SEVERAL = 0.15, 0.3  # of the target: from a share at its boundary to the prediction
-WEAK = 0.5  # information of predictions, relative to the entropy: with less, 0 may be more
+WEAK = 0.3  # information of predictions, relative to the entropy, for shares within their error of 0
+AT_ZERO, WEAK_AT_ZERO = 0.1, 0.5  # standard errors from 0 or 1, and the information that it takes
 LEAST_MEAN = 1e-12  # prediction of a class, below which it is not compared with its share
 NO_SLOPE = 0.02  # of a mean prediction by a share: with less, small gaps are tolerated too
 
@@ -32,7 +33,7 @@ def check_boundary(
     may predict the same for any prior: a share at its boundary must also be within .15 (of several
     classes, whose shares are near 0 more often: .3) of the mean prediction, corrected by the ratio
     of class share to mean source prediction, and for three or more classes predictions must explain
-    half of the entropy of the source's labels.
+    .3 of the entropy of the source's labels, and half of it where the share is 0 or 1.
     """
     name, q, error = "boundary", weights.prior_target, weights.standard_error
     if tables is None or tables.means is None or error is None or weights.predicted is None:
@@ -53,14 +54,16 @@ def check_boundary(
         )
         return Diagnostic(name, float(apart[worst]), far, False, text)
     found = weights.discrimination
-    near = (tables.counts > 0) & (np.minimum(q, 1 - q) <= AT_BOUNDARY * error)
-    if several and near.any() and found is not None and found < WEAK:
+    distance = np.where(tables.counts > 0, np.minimum(q, 1 - q), np.inf)
+    near = distance <= AT_BOUNDARY * error
+    least = WEAK_AT_ZERO if (distance <= AT_ZERO * error).any() else WEAK
+    if several and near.any() and found is not None and found < least:
         which = class_names(np.flatnonzero(near), weights.classes)
         text = (
             f"{which} is estimated within its error of 0 or 1, and predictions explain only "
-            f"{found:.0%} of the entropy of the labels (at least {WEAK:.0%} needed)"
+            f"{found:.0%} of the entropy of the labels (at least {least:.0%} needed)"
         )
-        return Diagnostic(name, float(found), WEAK, False, text)
+        return Diagnostic(name, float(found), least, False, text)
     expected, limit = expected_predictions(q, tables, n_target)
     gap = np.abs(weights.predicted - expected)
     worst = int(np.argmax(np.where(at, gap / limit, -1.0)))
