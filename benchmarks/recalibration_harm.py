@@ -25,6 +25,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,12 +143,16 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=120, help="seed")
     asked = parser.parse_args()
     cells: dict[tuple[str, str], list[Draw]] = {(a, b): [] for a in LEARNERS for b in SHIFTS}
+    pool = ProcessPoolExecutor(2)
     for seed in range(4 * asked.draws):
         better = sum(d.gist == "Better" for draws in cells.values() for d in draws)
         if seed >= asked.draws and better >= asked.wanted:
             break
-        for (learner, shift), draws in cells.items():
-            draws.append(one_draw(learner, shift, asked.first + seed, asked.rows))
+        tasks = [(*cell, asked.first + seed, asked.rows) for cell in cells]
+        for draws, found in zip(
+            cells.values(), pool.map(one_draw, *zip(*tasks, strict=True)), strict=True
+        ):
+            draws.append(found)
         print(f"round {seed + 1}: {better} called better before it", file=sys.stderr)
     rows = [row(list(name), draws) for name, draws in cells.items()]
     rows.append(row(["all", ""], [d for draws in cells.values() for d in draws]))

@@ -14,7 +14,7 @@ SMALL, NEAR = 0.05, 2.58  # so are shares this near to 0 or 1, within this many 
 SURPRISING = 3.29  # standard errors of the mean prediction: p = .001, two-sided
 NOTICEABLE = 0.05  # of the target: smaller differences of a share do not matter here
 FAR, FAR_OF_SEVERAL = 0.15, 0.3  # of the target: from a share at its boundary to the prediction
-WEAK = 0.3  # information of predictions, relative to the entropy, for shares within their error of 0
+WEAK = 0.3  # information of predictions, relative to the entropy, for shares near 0
 AT_ZERO, WEAK_AT_ZERO = 0.1, 0.5  # standard errors from 0 or 1, and the information that it takes
 LEAST_MEAN = 1e-12  # prediction of a class, below which it is not compared with its share
 NO_SLOPE = 0.02  # of a mean prediction by a share: with less, small gaps are tolerated too
