@@ -161,23 +161,11 @@ def moved(problem, w, y, phi, phi_target, outside, stratified=False, drawn=None)
         explained = own * (noise[1:] / noise[0] - 1)
         changes = plugins - np.clip(explained, np.minimum(plugins, 0), np.maximum(plugins, 0))
         limited = max(plugins.mean(), 0)
-        moved = through @ root.T  # by the weights alone, to first order
-        linear = np.sum(moved**2) + np.sum(xt**2) + np.sum(xo**2)
-        left_out = (o / slack[:, None]) @ root.T
+        weights = through @ root.T, xt, xo  # what moves the fit by the weights, to first order
         share = np.bincount(y, (w_i * about) ** 2 * trace_weight, len(w))
-        share, size = share / share.sum(), np.bincount(y, minlength=len(w))
-        by_class = [left_out[y == c].sum(axis=0) for c in range(len(w))]
-        counts = sum(
-            (total @ total - part * own) / max(rows - 1, 1)
-            for total, part, rows in zip(by_class, share, size, strict=True)
-        )
-        counts = min(counts, own)  # noise of class counts, on which the priors do not depend
-        inside = 2 * np.sum(within(left_out, y) * moved)
-        linear += 2 * np.sum(left_out * moved) - inside + counts  # of the priors, not the weights
-        most = 2 * np.sqrt(max(own - counts, 0) * limited)
-        if linear > limited:
-            inside *= np.sqrt(limited / linear)
-        bias = own + changes.mean() + np.clip(inside, -most, most) - counts - np.trace(between)
+        left_out = (o / slack[:, None]) @ root.T
+        common = bias_in_common(left_out, weights, y, own, own * share / share.sum(), limited)
+        bias = own + changes.mean() + common - np.trace(between)
     return Moved(
         a=root @ alpha, inverse=inverse, g=X @ alpha, gt=Xt @ alpha, e=e, slack=slack,
         x=x, xt=xt, xo=xo, far=far, apart=wider, through=through @ root.T,
@@ -185,6 +173,25 @@ def moved(problem, w, y, phi, phi_target, outside, stratified=False, drawn=None)
         lean=root @ (o.T @ (pull - near * (1 + pull))),
         S=S, C=C, at=Xt @ np.linalg.inv(root), bias=bias, changes=changes,
     )  # fmt: skip
+
+
+def bias_in_common(left_out, weights, y, own, own_by_class, limited):
+    """X: the bias by residuals and priors together, less that of class counts.
+
+    ``limited`` is the bias of the priors alone as draws find it, which limits the linear one.
+    """
+    moved, linear = weights[0], sum(np.sum(part**2) for part in weights)
+    counts = 0.0  # noise of class counts, on which the priors do not depend
+    for c, part in enumerate(own_by_class):
+        total = left_out[y == c].sum(axis=0)
+        counts += (total @ total - part) / max(np.sum(y == c) - 1, 1)
+    counts = min(counts, own)
+    inside = 2 * np.sum(within(left_out, y) * moved)
+    linear += 2 * np.sum(left_out * moved) - inside + counts  # of the priors, not the weights
+    most = 2 * np.sqrt(max(own - counts, 0) * limited)
+    if linear > limited:
+        inside *= np.sqrt(limited / linear)
+    return np.clip(inside, -most, most) - counts
 
 
 def cell_means(values, cell):
