@@ -279,6 +279,6 @@ def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
     >>> p_target, _ = simulation.target(5000, rng=2)
     >>> result = calshift.target_calibration_error(p_source, y_source, p_target)
     >>> print(calshift.compare(result, result.source))
-    Difference of calibration errors (root): -0.0727, 95% interval -0.0865 to -0.0586: different
+    Difference of calibration errors (root): -0.0728, 95% interval -0.0866 to -0.0587: different
     """
     return compare_results(a, b)
