@@ -73,13 +73,14 @@ def expected_distance(
 ) -> float | None:
     """Expected total variation between target priors, where some are at 0; None if none is.
 
-    As if no share were bounded; with the standard errors of ``fit`` if it matches linear moments,
-    else of ``reference``. No error is larger than that of the label of one row, of a class
-    with the larger one of its share and its mean prediction (S,).
+    As if no share were bounded; with the standard errors of ``fit`` if it matches linear moments
+    without a penalty, else of ``reference``. No error is larger than that of the label of one row,
+    of a class with the larger one of its share and its mean prediction (S,).
     """
     if not fit.held.any():
         return None
-    chosen = fit if isinstance(fit.influence, LinearInfluence) else reference
+    at = fit.influence
+    chosen = fit if isinstance(at, LinearInfluence) and at.direction is None else reference
     covariance = covariances(release_bounds(chosen, target), source, sizes)[0]
     q = np.maximum(np.maximum(fit.prior, predicted), 1 / sizes[1])
     most = np.sqrt(q * (1 - np.minimum(fit.prior, 1.0)))
