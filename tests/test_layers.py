@@ -15,7 +15,7 @@ ROOT = Path(calshift.__file__).parent
 
 LAYERS = (
     "errors", "compiled", "_core", "results", "io", "engines", "binning", "scaling", "weights",
-    "diagnostics", "estimators", "inference", "api", "recalibration", "bounds", "simulate", "data",
+    "diagnostics", "estimators", "inference", "metrics", "api", "recalibration", "bounds", "simulate", "data",
     "plotting", "monitoring", "report", "cli", "__main__",
 )  # fmt: skip
 FORBIDDEN = {("estimators", "weights"), ("estimators", "diagnostics")}

@@ -10,6 +10,8 @@ from calshift.errors import InvalidInput
 from calshift.results import (
     CalibrationErrorResult,
     ClassWeights,
+    MetricEstimate,
+    MetricsResult,
     MonitoringResult,
     ReliabilityCurve,
 )
@@ -159,6 +161,39 @@ def plot_monitoring(found: MonitoringResult, ax: Any, level: float, max_error: f
         ax.set(xlabel="row")
     ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
     return ax
+
+
+def plot_metrics(found: MetricsResult, ax: Any, level: float) -> Any:
+    """Each metric on the target with its interval, and on the source.
+
+    Metrics without an upper bound are left out where others have one.
+    """
+    shares = [one for one in found.values() if np.isfinite(one.bounds).all()]
+    shown = (shares or list(found.values()))[:MOST_NAMES]
+    ax = _axes(ax)
+    place = np.arange(len(shown), dtype=float)
+    if found.n_target is not None:
+        _draw_estimates(ax, place + 0.18, shown, "source", level)
+    _draw_estimates(ax, place - 0.18, shown, "target", level)
+    ax.set_yticks(place, [one.name for one in shown], parse_math=False)
+    ax.invert_yaxis()
+    ax.grid(axis="x", color=FAINT, alpha=0.3, linewidth=0.6)
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+    return ax
+
+
+def _draw_estimates(
+    ax: Any, place: np.ndarray, shown: list[MetricEstimate], sample: str, level: float
+) -> None:
+    """Points and intervals of one sample, one below the other."""
+    target = sample == "target"
+    color, marker = (TARGET, "o") if target else (SOURCE, "s")
+    value = [one.estimate if target else one.source for one in shown]
+    for at, one in zip(place, shown, strict=True):
+        if one.has_interval:
+            ends = one.confidence_interval(level) if target else one.source_interval(level)
+            ax.hlines(at, *ends, color=color, linewidth=1.6, zorder=2)
+    ax.scatter(value, place, s=24, color=color, marker=marker, label=sample, zorder=3)
 
 
 def _draw_band(ax: Any, x: np.ndarray, low: np.ndarray, high: np.ndarray, color: str) -> None:

@@ -25,6 +25,7 @@ GIVEN = (
     "label-order", "sample-size", "unseen-classes", *LABEL_SHIFT, "effective-sample-size",
     "residual-rows", "overlap", "interval-width",
 )  # fmt: skip
+METRICS = (*WEIGHTS, "interval-width")
 LABEL_FREE = (
     *WEIGHTS,
     "residual-rows",

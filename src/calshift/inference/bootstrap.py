@@ -7,7 +7,7 @@ its own, so that the draws are the same for any number of processes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +28,7 @@ from calshift.inference.processes import map_in_processes
 from calshift.results import BootstrapDistribution
 from calshift.weights import resolve_class_weights
 
+Statistic = Callable[[Predictions, Predictions | None], np.ndarray]
 LOST = 0.1  # largest share of draws without a result
 MOST_COUNTED = 1e15  # rows that a row may stand for and still be drawn as whole ones
 
@@ -60,13 +61,31 @@ def with_bootstrap(
     target: Engine | None,
 ) -> EventEstimates:
     """The same errors with bootstrap distributions of their mean and of each."""
+    values, kept = errors.values, ~np.isnan(errors.values)
+    stratified = statistic.options.stratified
+    found = draw_statistic(statistic, source, target, resampling, len(values), stratified)[:, kept]
+    mean = np.nanmean(found, axis=1)
+    return replace(
+        errors,
+        distribution=BootstrapDistribution(np.mean(values[kept]), mean),
+        event_distributions=BootstrapDistribution(values[kept], found),
+    )
+
+
+def draw_statistic(
+    statistic: Statistic,
+    source: Engine,
+    target: Engine | None,
+    resampling: Resampling,
+    values: int,
+    stratified: bool = False,
+) -> np.ndarray:
+    """(draws, values) of a statistic of the rows; draws without an estimate are left out."""
     what = 'interval="bootstrap"'
     rows = rows_in_memory(source, what)
     others = None if target is None else rows_in_memory(target, what)
-    values, stratified = errors.values, statistic.options.stratified
-    kept = ~np.isnan(values)
-    work = _Draw(statistic, rows, others, len(values), stratified)
-    found = np.array(list(_draw_all(work, resampling)))[:, kept]
+    work = _Draw(statistic, rows, others, values, stratified)
+    found = np.array(list(_draw_all(work, resampling)))
     lost = np.isnan(found).all(axis=1)
     if lost.mean() > LOST:
         msg = (
@@ -74,12 +93,7 @@ def with_bootstrap(
             'the samples are too small for interval="bootstrap"'
         )
         raise InvalidInput(msg)
-    found, mean = found[~lost], np.nanmean(found[~lost], axis=1)
-    return replace(
-        errors,
-        distribution=BootstrapDistribution(np.mean(values[kept]), mean),
-        event_distributions=BootstrapDistribution(values[kept], found),
-    )
+    return np.asarray(found[~lost])
 
 
 def _draw_all(work: _Draw, resampling: Resampling) -> Iterator[np.ndarray]:
@@ -103,10 +117,10 @@ def _report(found: Iterator[np.ndarray], resampling: Resampling) -> Iterator[np.
 class _Draw:
     """One draw, from its seed."""
 
-    statistic: BootstrapStatistic
+    statistic: Statistic
     source: Predictions
     target: Predictions | None
-    errors: int
+    values: int
     stratified: bool
 
     def __call__(self, seed: np.random.SeedSequence) -> np.ndarray:
@@ -119,7 +133,7 @@ class _Draw:
         try:
             return self.statistic(source, target)
         except InvalidInput:  # too few rows or classes in this draw
-            return np.full(self.errors, np.nan)
+            return np.full(self.values, np.nan)
 
 
 def _poisson(sample: Predictions, rng: np.random.Generator) -> np.ndarray:

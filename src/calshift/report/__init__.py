@@ -2,6 +2,7 @@
 
 from calshift.report.html import fragment, render_html, write_report
 from calshift.report.markdown import render_markdown
+from calshift.report.metrics_summary import metrics_dict, metrics_fragment
 from calshift.report.monitoring_summary import monitoring_dict
 from calshift.report.prometheus import render_prometheus
 from calshift.report.recalibration_summary import recalibration_dict
@@ -9,7 +10,7 @@ from calshift.report.summary import render_json, summarize, weights_dict
 from calshift.report.text import render_text
 
 __all__ = [
-    "fragment", "monitoring_dict", "recalibration_dict", "render_html", "render_json",
-    "render_markdown", "render_prometheus", "render_text", "summarize", "weights_dict",
-    "write_report",
-]  # fmt: skip  # fmt: skip
+    "fragment", "metrics_dict", "metrics_fragment", "monitoring_dict", "recalibration_dict",
+    "render_html", "render_json", "render_markdown", "render_prometheus", "render_text",
+    "summarize", "weights_dict", "write_report",
+]  # fmt: skip

@@ -13,6 +13,7 @@ from calshift.results.intervals.bootstrap import BootstrapDistribution
 from calshift.results.intervals.estimated_weights import EstimatedWeightsDistribution
 from calshift.results.intervals.squared_l2 import SquaredErrorDistribution
 from calshift.results.label_shift_check import LabelShiftCheck
+from calshift.results.metrics import MetricEstimate, MetricInfluence, MetricsResult
 from calshift.results.monitoring import MonitoringResult, Skipped, Window
 from calshift.results.recalibration import RecalibrationResult
 from calshift.results.reliability_curve import ReliabilityCurve
@@ -20,7 +21,8 @@ from calshift.results.reliability_curve import ReliabilityCurve
 __all__ = [
     "AbsoluteErrorDistribution", "AlgorithmVariance", "BootstrapDistribution",
     "CalibrationErrorResult", "CanonicalErrorBound", "ClassWeights", "Diagnostic", "Difference",
-    "DriftSensitivity", "EstimatedWeightsDistribution", "LabelShiftCheck", "MonitoringResult",
+    "DriftSensitivity", "EstimatedWeightsDistribution", "LabelShiftCheck",
+    "MetricEstimate", "MetricInfluence", "MetricsResult", "MonitoringResult",
     "RecalibrationResult", "ReliabilityCurve", "RowInfluence", "SamplingDistribution",
     "Skipped", "SquaredErrorDistribution", "Window", "wilson_interval",
 ]  # fmt: skip

@@ -1,0 +1,19 @@
+"""Metrics as a plain dict, and as a fragment for notebooks; schemas/metrics.json has the keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calshift.results import MetricsResult
+
+
+def metrics_fragment(found: MetricsResult) -> str:
+    """The metrics for a notebook; plain text where jinja2 is not installed."""
+    from html import escape  # late: importing calshift must be fast
+
+    return f"<pre>{escape(str(found))}</pre>"
+
+
+def metrics_dict(found: MetricsResult, level: float = 0.95) -> dict[str, Any]:
+    """Metrics with their intervals, weights and diagnostics."""
+    return {"schema": "calshift-metrics", **found.to_dict(level)}

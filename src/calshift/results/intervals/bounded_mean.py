@@ -1,0 +1,74 @@
+"""Intervals of estimates that cannot leave a range, from their standard errors.
+
+Between two bounds, the score interval of Wilson (1927): all values t with
+
+    |estimate - t| <= z sqrt(t (1 - t) / size),        size = estimate (1 - estimate) / error^2
+
+after scaling the range to (0, 1); it never leaves the range, and has a width at its ends too. Above
+0 alone the interval is normal for the logarithm, otherwise for the estimate itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+LEAST_SHARE = 1e-9  # of the distance from a bound
+
+
+def bounded_interval(
+    estimate: float, error: float, level: float, bounds: tuple[float, float], rows: float
+) -> tuple[float, float]:
+    """Lower and upper end.
+
+    ``rows`` is the effective number of rows behind an estimate at a bound, whose error may be 0.
+    """
+    from scipy.special import ndtri  # late: importing calshift must be fast
+
+    z, (least, most) = float(ndtri((1 + level) / 2)), bounds
+    if np.isfinite(least) and np.isfinite(most):
+        share = float(np.clip((estimate - least) / (most - least), 0.0, 1.0))
+        low, high = score_interval(share, error / (most - least), z, rows)
+        return least + (most - least) * low, least + (most - least) * high
+    if least == 0 and estimate > 0 and error > 0:
+        factor = float(np.exp(min(z * error / estimate, 700.0)))
+        return estimate / factor, estimate * factor
+    low, high = estimate - z * error, estimate + z * error
+    return max(low, least), min(high, most)
+
+
+def score_interval(share: float, error: float, z: float, rows: float) -> tuple[float, float]:
+    """Of a share in [0, 1] with this standard error.
+
+    Nearer to a bound than its error, a share has a size of 1 / error: the interval is then about
+    z^2 errors wide.
+    """
+    if error <= 0:
+        if LEAST_SHARE < share < 1 - LEAST_SHARE:
+            return share, share
+        size = max(rows, 1.0)
+    else:
+        size = max(share * (1 - share) / error**2, 1 / error)
+    middle = (share + z**2 / (2 * size)) / (1 + z**2 / size)
+    reach = z / (1 + z**2 / size) * np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
+    return max(middle - reach, 0.0), min(middle + reach, 1.0)
+
+
+def difference_interval(
+    values: tuple[float, float],
+    first: tuple[float, float],
+    second: tuple[float, float],
+    correlation: float,
+) -> tuple[float, float]:
+    """Of a - b from the intervals (l, u) of both and the correlation r of the estimates.
+
+    Zou and Donner (2008): ``a - b - sqrt((a - l_a)^2 + (u_b - b)^2 - 2 r (a - l_a)(u_b - b))``, and
+    the mirror image above.
+    """
+    (a, b), (low_a, high_a), (low_b, high_b) = values, first, second
+    down = _combine(a - low_a, high_b - b, correlation)
+    up = _combine(high_a - a, b - low_b, correlation)
+    return a - b - down, a - b + up
+
+
+def _combine(one: float, two: float, correlation: float) -> float:
+    return float(np.sqrt(max(one**2 + two**2 - 2 * correlation * one * two, 0.0)))
