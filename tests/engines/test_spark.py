@@ -169,6 +169,24 @@ def test_logits_become_probabilities(written):
     assert same(sample.total(summary_terms), expected, 1e-12)
 
 
+def test_a_column_has_the_weights_of_rows(written):
+    n, m = np.arange(4000) % 4, np.full(3000, 0.5)
+    n[:1000] = 0  # the whole first partition
+    table = written({"p": P, "p_": n, "y": Y})
+    source = calshift.scan_spark(table, sample_weight="p_", columns="p")
+    arrays = calshift.Predictions(P, Y, sample_weight=n)
+    assert same(source.total(summary_terms), Arrays(arrays).total(summary_terms), 1e-12)
+    target = calshift.scan_spark(written({"p": Q, "n": m}), sample_weight="n")
+    found = calshift.label_shift_weights(source, None, target)
+    expected = calshift.label_shift_weights(arrays, None, calshift.Predictions(Q, sample_weight=m))
+    assert np.allclose(found.values, expected.values, rtol=1e-9, atol=0)
+    with pytest.raises(calshift.InvalidInput, match=r"sample_weight= names 'k'.*'p', 'p_', 'y'"):
+        calshift.scan_spark(table, sample_weight="k")
+    zeros = calshift.scan_spark(written({"p": Q, "n": m * 0}), sample_weight="n")
+    with pytest.raises(calshift.InvalidInput, match="has no row whose 'n' is positive"):
+        _ = zeros.summary
+
+
 def test_finished_passes_are_kept(written, tmp_path):
     table, place = written({"p": P, "y": Y}), tmp_path / "run.npz"
     first = calshift.scan_spark(table).running("source", Passes(Checkpoint(place, "a run")))

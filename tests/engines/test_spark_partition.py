@@ -21,7 +21,9 @@ from calshift.engines.spark.partition import (
     pack,
     unpack,
 )
+from calshift.engines.spark.rows import TableRows
 from calshift.errors import InvalidInput
+from calshift.io.columns import ResolvedColumns
 
 
 @dataclass(frozen=True)
@@ -126,3 +128,19 @@ def test_what_travels_is_small_and_comes_back_the_same():
     assert len(pack(sums)) < len(pickle.dumps(sums)) / 100
     assert np.array_equal(unpack(pack(sums))["count"], sums["count"])
     pickle.loads(pickle.dumps(SumPartition(summary_terms, Scores())))
+
+
+def weighted(*weights):
+    n = len(weights)
+    return pa.RecordBatch.from_pydict({"p": pa.array([0.5] * n), "n": pa.array(list(weights))})
+
+
+def test_rows_of_weight_0_are_left_out_and_counted_in_messages(monkeypatch):
+    monkeypatch.setattr("calshift.engines.spark.partition.BATCH_BYTES", 1)  # a call for each batch
+    reading = TableRows("t", ResolvedColumns(("p",), weight="n"), None, False)
+    summed = SumPartition(rows_counted, reading)
+    batches = [weighted(0.0, 2.0), weighted(0.0), weighted(0.0, 1.0, 3.0)]
+    assert summed.sum(batches, 0) == (3, 3, 2)
+    assert summed.sum([weighted(0.0)], 0) == (0, 0, 0)
+    with pytest.raises(InvalidInput, match=r"t, partition 0, column 'n' must .* row 4 is -1"):
+        summed.sum([*batches[:2], weighted(0.0, -1.0)], 0)

@@ -77,3 +77,30 @@ def test_rows_are_checked_ordered_and_counted_from_the_partitions_start():
     columns["p_b"] = pa.array([0.75, 0.5], pa.float32())
     with pytest.raises(InvalidInput, match=r"t, partition 3 must .* row 51 sums to 1\.5.*columns="):
         rows(columns, "t, partition 3", 50)
+
+
+def weighted(weight, **kinds) -> TableRows:
+    rows = TableRows("t", ResolvedColumns(("p",), None, "y", None, "n"), None, False)
+    columns = {"p": pa.array([0.25, 1.0]), "y": pa.array([0, 1]), "n": pa.array(weight, **kinds)}
+    assert rows.read == ("p", "y", "n")
+    return rows(columns, "t, partition 3", 50)
+
+
+def test_rows_have_the_weights_of_a_column():
+    found = weighted([2, 0], type=pa.int32())
+    assert found.p.tolist() == [0.25]
+    assert found.sample_weight.tolist() == [2.0]
+    assert weighted([0, 0]) is None
+
+
+@pytest.mark.parametrize(
+    ("weight", "said"),
+    [
+        ([1, -2], "t, partition 3, column 'n' must be finite and not negative; row 51 is -2"),
+        ([1, None], "column 'n' has no value in row 51"),
+        (["1", "2"], "column 'n' must contain numbers"),
+    ],
+)
+def test_weights_that_cannot_be_are_named(weight, said):
+    with pytest.raises(InvalidInput, match=said):
+        weighted(weight)

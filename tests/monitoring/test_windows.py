@@ -75,6 +75,14 @@ def test_each_window_of_rows_is_the_estimate_on_its_rows():
         check_equal(result, P_TARGET[window.start : window.end])
 
 
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+def test_rows_of_a_window_count_by_their_weights():
+    weight = np.arange(600) % 3 + 1.0
+    series = monitored(p_target=calshift.Predictions(P_TARGET, sample_weight=weight), window="1d")
+    for k, (window, result) in enumerate(zip(series.windows, series.results, strict=True)):
+        assert window.rows == result.n_target == weight[200 * k : 200 * (k + 1)].sum()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",

@@ -26,6 +26,27 @@ def to_numpy(value: Any, name: str) -> tuple[np.ndarray, tuple[Any, ...] | None]
         raise InvalidInput(msg) from problem
 
 
+def split_column(frame: Any, column: str) -> tuple[Any, np.ndarray]:
+    """A data frame without one of its columns, and that column."""
+    import narwhals as nw  # late: most inputs are arrays
+
+    try:
+        native = nw.from_native(frame, pass_through=True)
+    except nw.exceptions.NarwhalsError as error:  # such as two columns of one name
+        msg = f"the data frame that has column {column!r} cannot be read: {error}"
+        raise InvalidInput(msg) from None
+    if isinstance(native, nw.LazyFrame):
+        native = native.collect()
+    if not isinstance(native, nw.DataFrame):
+        msg = f"column {column!r} must be in a data frame; got {type(frame)!r}"
+        raise InvalidInput(msg)
+    if column not in native.columns:
+        names = ", ".join(map(repr, native.columns))
+        msg = f"column {column!r} must be in the data frame; it has {names}"
+        raise InvalidInput(msg)
+    return native.drop(column).to_native(), native[column].to_numpy()
+
+
 def as_double(array: np.ndarray) -> np.ndarray:
     """Numbers in double precision; those beyond its range become infinite."""
     with np.errstate(over="ignore", invalid="ignore"):  # a NaN may be a signal

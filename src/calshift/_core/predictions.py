@@ -240,6 +240,7 @@ def named_predictions(
     name_y: str,
     start: int = 0,
     sample_weight: Any = None,
+    name_weight: str = "sample_weight",
 ) -> Predictions:
     """Validated predictions; messages use these names, and count rows from ``start``."""
     p, columns = to_numpy(p, name_p)
@@ -248,9 +249,28 @@ def named_predictions(
     names = validate_classes(classes if classes is not None else columns, K)
     if y is not None:
         y = validate_labels(to_numpy(y, name_y)[0], n, K, names, name_y, start)
-    weight = None if sample_weight is None else validate_sample_weight(sample_weight, n)
+    weight = sample_weight
+    if weight is not None:
+        weight = validate_sample_weight(weight, n, name_weight, start)
     read = _assemble(p=p, y=y, classes=names, sample_weight=weight)
     if weight is not None and not weight.all():
         read = read.take(weight > 0)
     read._freeze()
     return read
+
+
+def counted_predictions(
+    p: np.ndarray,
+    y: Any,
+    classes: Sequence[Any] | None,
+    name_p: str,
+    name_y: str,
+    start: int = 0,
+    weight: np.ndarray | None = None,
+    name_weight: str = "sample_weight",
+) -> Predictions | None:
+    """`named_predictions` of a batch; None if all its weights are 0, though rows must be valid."""
+    if weight is None or weight.shape != p.shape[:1] or weight.any():
+        return named_predictions(p, y, classes, name_p, name_y, start, weight, name_weight)
+    named_predictions(p, y, classes, name_p, name_y, start)
+    return None

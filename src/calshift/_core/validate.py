@@ -108,20 +108,23 @@ def validate_rng(rng: Any) -> np.random.Generator:
         raise InvalidInput(msg) from problem
 
 
-def validate_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
-    weight = np.asarray(to_numpy(sample_weight, "sample_weight")[0])
+def validate_sample_weight(
+    sample_weight: Any, n: int, name: str = "sample_weight", start: int = 0
+) -> np.ndarray:
+    """(n,) frequency weights; messages use the name, and count rows from ``start``."""
+    weight = np.asarray(to_numpy(sample_weight, name)[0])
     if weight.shape != (n,) or weight.dtype.kind not in "fiub":
-        msg = f"sample_weight must be {n} numbers, one a row; got {weight.dtype} {weight.shape}"
+        msg = f"{name} must be {n} numbers, one a row; got {weight.dtype} {weight.shape}"
         raise InvalidInput(msg)
     weight = as_double(weight)
     wrong = ~(np.isfinite(weight) & (weight >= 0))
     if wrong.any():
         row = int(np.argmax(wrong))
-        msg = f"sample_weight must be finite and not negative; row {row} is {weight[row]:.6g}"
+        msg = f"{name} must be finite and not negative; row {start + row} is {weight[row]:.6g}"
         raise InvalidInput(msg)
     if not LEAST_SIZE < weight.sum(dtype=np.longdouble) < LARGEST_SIZE:
         msg = (
-            f"sample_weight must not be all zero, nor add up to {LARGEST_SIZE:g} rows or more "
+            f"{name} must not be all zero, nor add up to {LARGEST_SIZE:g} rows or more "
             f"or {LEAST_SIZE:g} or less; "
             f"the sum is {weight.sum(dtype=np.longdouble):.6g}"
         )

@@ -75,6 +75,13 @@ column_options = combine_options(
     click.option("--logits", is_flag=True, help="The columns are logits or log-probabilities."),
 )
 
+sample_weight_option = click.option(
+    "--sample-weight",
+    metavar="COLUMN",
+    help="Column of frequency weights, which SOURCE and TARGET must have: 2 counts as two rows, 0 "
+    "removes the row.",
+)
+
 recalibrated_option = click.option(
     "--output", "-o", metavar="FILE", required=True,
     help="TARGET with recalibrated probabilities, in the same format.",
@@ -87,6 +94,7 @@ file_options = combine_options(
         "--label", metavar="COLUMN", help="Column of the source's labels; for .npy a second file."
     ),
     column_options,
+    sample_weight_option,
 )
 
 
@@ -169,7 +177,8 @@ gate_options = combine_options(
 
 def column_spec(options: dict[str, Any], time: str | None = None) -> ColumnSpec:
     """The columns that the file options describe."""
-    return ColumnSpec(options["columns"], options["label"], time, options["logits"])
+    label, weight = options["label"], options["sample_weight"]
+    return ColumnSpec(options["columns"], label, time, options["logits"], weight=weight)
 
 
 def gate_option(options: dict[str, Any]) -> Gate:

@@ -21,7 +21,7 @@ from calshift.engines.run import CheckpointFile, Run, validate_progress
 from calshift.engines.sample_summary import SampleSummary
 from calshift.errors import InvalidInput
 from calshift.io.batch_reader import BatchReader, BatchSpec, Spool
-from calshift.io.columns import ColumnSpec, column_spec
+from calshift.io.columns import ColumnSpec, column_spec, validate_weight_column
 from calshift.io.file_reader import FileReader, match_readers, python_option_names
 from calshift.io.file_set import open_file_set
 
@@ -33,6 +33,7 @@ def scan(
     *,
     label: str | None = None,
     columns: str | Sequence[str] | None = None,
+    sample_weight: str | None = None,
     logits: bool = False,
     classes: Sequence[Any] | None = None,
     labelled: bool | None = None,
@@ -53,6 +54,8 @@ def scan(
         (p, y, sample_weight) or a `Predictions`
     label : of files, the column of labels; of an npy file, the file of them
     columns : of files, the probabilities: one name, several, or a pattern with a star
+    sample_weight : the column of the frequency weights, in files and in batches that are data
+        frames: 2 counts as two rows, 0 removes the row
     logits : whether they are logits or log-probabilities
     classes : names of the classes in order, where the data does not name them
     labelled : whether labels are read; None reads them where there are any
@@ -85,13 +88,14 @@ def scan(
     names, logits = validate_classes(classes), validate_flag(logits, "logits")
     labelled = None if labelled is None else validate_flag(labelled, "labelled")
     if is_files(data):
-        spec = column_spec(columns, label, logits, labelled)
+        spec = column_spec(columns, label, logits, labelled, sample_weight)
         reader: Any = _open_files(data, spec, names, rows)
     elif label is not None or columns is not None:
         msg = "label and columns are for files; batches are p, (p, y) or (p, y, sample_weight)"
         raise InvalidInput(msg)
     else:
-        reader = _open_batches(data, BatchSpec(names, logits, labelled), rows)
+        weight = validate_weight_column(sample_weight)
+        reader = _open_batches(data, BatchSpec(names, logits, labelled, weight), rows)
     return Batches(reader, jobs=jobs, progress=progress)
 
 

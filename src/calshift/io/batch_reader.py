@@ -16,9 +16,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from calshift._core.convert import to_numpy
+import numpy as np
+
+from calshift._core.convert import split_column, to_numpy
 from calshift._core.labels import check_same_names, validate_classes
-from calshift._core.predictions import Predictions, concatenate_rows, named_predictions
+from calshift._core.predictions import Predictions, concatenate_rows, counted_predictions
 from calshift._core.validate import is_number
 from calshift.errors import InvalidInput
 from calshift.io.file_reader import python_option_names, rows_for
@@ -32,6 +34,7 @@ class BatchSpec:
     classes: tuple[Any, ...] | None = None
     logits: bool = False
     labelled: bool | None = None
+    weight: str | None = None  # the column of the frequency weights in every batch, a data frame
 
 
 class BatchReader:
@@ -96,6 +99,8 @@ def read_batch(batch: Any, spec: BatchSpec) -> Predictions | None:
         msg = "a list of numbers may be a row or a batch of scores: pass an array"
         raise InvalidInput(msg)
     p, y, weight = _split(batch)
+    if spec.weight is not None:
+        p, weight = _split_weight(p, weight, spec.weight)
     if spec.labelled and y is None:
         msg = "it must be (p, y): labelled=True was asked for"
         raise InvalidInput(msg)
@@ -107,16 +112,17 @@ def read_batch(batch: Any, spec: BatchSpec) -> Predictions | None:
     p = softmax_rows(p) if spec.logits and p.ndim in (1, 2) else p
     y = None if spec.labelled is False else y
     classes = spec.classes if spec.classes is not None else columns
-    if weight is None or weight.shape != p.shape[:1] or weight.any():
-        return named_predictions(p, y, classes, "p", "y", sample_weight=weight)
-    named_predictions(p, y, classes, "p", "y")  # none of these rows counts, and still they must fit
-    return None
+    name = "sample_weight" if spec.weight is None else f"column {spec.weight!r}"
+    return counted_predictions(p, y, classes, "p", "y", weight=weight, name_weight=name)
 
 
 def _apply_spec(batch: Predictions, spec: BatchSpec) -> Predictions | None:
     """Predictions with the labels and class names that were specified."""
     if spec.labelled and batch.y is None:
         msg = "it has no labels: labelled=True was asked for"
+        raise InvalidInput(msg)
+    if spec.weight is not None:
+        msg = "a Predictions has weights of its own and no columns: leave out sample_weight="
         raise InvalidInput(msg)
     if spec.logits:
         msg = "a Predictions contains probabilities: pass logits=False"
@@ -140,6 +146,14 @@ def _split(batch: Any) -> tuple[Any, Any, Any]:
         raise InvalidInput(msg)
     p, y, weight = (*batch, None, None)[:3]
     return p, y, weight
+
+
+def _split_weight(p: Any, weight: Any, column: str) -> tuple[Any, np.ndarray]:
+    """The data frame without its column of weights, and that column."""
+    if weight is not None:
+        msg = f"it has weights as its third member: leave out sample_weight={column!r}"
+        raise InvalidInput(msg)
+    return split_column(p, column)
 
 
 def check_like_first(number: int, first: Predictions, batch: Predictions) -> None:

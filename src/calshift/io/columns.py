@@ -26,14 +26,29 @@ class ColumnSpec:
     time: str | None = None
     logits: bool = False
     labelled: bool | None = False
+    weight: str | None = None  # of the frequency weights
 
 
 def column_spec(
-    columns: str | Sequence[str] | None, label: str | None, logits: bool, labelled: bool | None
+    columns: str | Sequence[str] | None,
+    label: str | None,
+    logits: bool,
+    labelled: bool | None,
+    sample_weight: str | None = None,
 ) -> ColumnSpec:
     """The arguments of `scan` and `scan_spark` as a `ColumnSpec`."""
     named = columns if columns is None or isinstance(columns, str) else _validate_names(columns)
-    return ColumnSpec(named, None if label is None else str(label), None, bool(logits), labelled)
+    label = None if label is None else str(label)
+    weight = validate_weight_column(sample_weight)
+    return ColumnSpec(named, label, None, bool(logits), labelled, weight)
+
+
+def validate_weight_column(sample_weight: Any) -> str | None:
+    """The name of a column, or None."""
+    if sample_weight is None or isinstance(sample_weight, str):
+        return sample_weight
+    msg = f"sample_weight must be the name of a column; got {show(sample_weight)}"
+    raise InvalidInput(msg)
 
 
 def _validate_names(columns: Any) -> tuple[str, ...]:
@@ -47,26 +62,30 @@ def _validate_names(columns: Any) -> tuple[str, ...]:
 class ResolvedColumns:
     """One column a class, or a single one: lists with a number a class, or scores of two classes.
 
-    ``classes`` are named by the columns where these do; label and time are None if not needed.
+    ``classes`` are named by the columns where these do; others are None if not needed.
     """
 
     probabilities: tuple[str, ...]
     classes: tuple[str, ...] | None = None
     label: str | None = None
     time: str | None = None
+    weight: str | None = None
 
 
 def find_columns(
     names: Sequence[str], lists: Sequence[str], spec: ColumnSpec, file: str
 ) -> ResolvedColumns:
     """The columns to read; ``lists`` are those whose values are lists."""
+    if spec.weight is not None:
+        _check_weight(names, lists, spec, file)
+    others = [name for name in names if name != spec.weight]
     if spec.labelled is None:
-        known = spec.label is not None or any(name in names for name in LABELS)
+        known = spec.label is not None or any(name in others for name in LABELS)
         spec = replace(spec, labelled=known)
-    label = _find_label(names, spec, file)
+    label = _find_label(others, spec, file)
     if spec.time is not None:
         _check_present(spec.time, names, file, "--time")
-    candidates = [name for name in names if name not in (label, spec.time)]
+    candidates = [name for name in others if name not in (label, spec.time)]
     if spec.columns is None:
         found, classes = _find_by_convention(candidates, lists, spec.logits, file, names)
     else:
@@ -75,7 +94,20 @@ def find_columns(
     if len(found) > 1 and mixed:
         msg = f"{file}: column {mixed[0]!r} contains lists: name it alone with --columns"
         raise InvalidInput(msg)
-    return ResolvedColumns(tuple(found), classes, label if spec.labelled else None, spec.time)
+    label = label if spec.labelled else None
+    return ResolvedColumns(tuple(found), classes, label, spec.time, spec.weight)
+
+
+def _check_weight(names: Sequence[str], lists: Sequence[str], spec: ColumnSpec, file: str) -> None:
+    """Check that the column of weights exists, has no lists, and is no other one that was named."""
+    _check_present(str(spec.weight), names, file, "--sample-weight")
+    if spec.weight in lists:
+        msg = f"{file}: --sample-weight names {spec.weight!r}, which contains lists, not numbers"
+        raise InvalidInput(msg)
+    for name, option in ((spec.label, "--label"), (spec.time, "--time")):
+        if name == spec.weight:
+            msg = f"{file}: {option} and --sample-weight must name two columns; both are {name!r}"
+            raise InvalidInput(msg)
 
 
 def _find_label(names: Sequence[str], spec: ColumnSpec, file: str) -> str | None:

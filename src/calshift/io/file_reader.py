@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.labels import validate_classes, validate_labels
-from calshift._core.predictions import Predictions, named_predictions
+from calshift._core.predictions import Predictions, counted_predictions
 from calshift.errors import InvalidInput, NoRows
 from calshift.io.decode import decode_labels, distinct_labels, encode_label_column
 from calshift.io.file_set import FileSet, check_different, in_order, match_classes
@@ -23,7 +23,7 @@ LEAST_ROWS, MOST_ROWS = 2**10, 2**19
 SMALLER = 8  # times, of a small batch
 PYTHON_NAMES = {
     "--columns": "columns=", "--label": "label=", "pass --logits": "pass logits=True",
-    "leave out --logits": "leave out logits=True",
+    "leave out --logits": "leave out logits=True", "--sample-weight": "sample_weight=",
 }  # fmt: skip
 
 
@@ -45,8 +45,9 @@ class FileReader:
         self.batch_rows = batch_rows
 
     def in_small_batches(self) -> FileReader:
-        """The same rows in batches that take little memory, for writing them again."""
-        return FileReader(self.parts, self.given, max(LEAST_ROWS, self.rows // SMALLER))
+        """All rows, whatever their weights, in batches of little memory, to write them again."""
+        rows = max(LEAST_ROWS, self.rows // SMALLER)
+        return FileReader(self.parts.without_weights(), self.given, rows)
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
@@ -92,23 +93,48 @@ class FileReader:
         return label_encoder(self.parts.files, classes, self.n_classes)
 
     def batches(self, skip: int) -> Iterator[Predictions]:
-        """Validated batches, without the first ``skip``; whole files are skipped unread."""
+        """Validated batches, without the first ``skip``; whole files are skipped unread.
+
+        Batches whose weights are all 0 are left out, and not counted.
+        """
+        found = skip > 0
         with python_option_names():
             self.check_names()
-            for number, file in enumerate(self.parts.files):
-                self.parts.check_unchanged(number)
-                made = None if file.count is None else ceil(file.count / self.rows)
-                if made is not None and made <= skip:
-                    skip -= made
-                    continue
-                first = 0 if made is None else skip
-                skip -= first
-                for rows in file.batches(self.rows, first * self.rows, self.codes or decode_labels):
-                    if not skip:
-                        yield self._validate(rows, number)
-                    skip = max(skip - 1, 0)
+            for read in self._read(skip):
+                found = True
+                yield read
+            if not found:
+                self._refuse_zero_weights()
 
-    def _validate(self, rows: RawBatch, number: int) -> Predictions:
+    def _read(self, skip: int) -> Iterator[Predictions]:
+        for number, file in enumerate(self.parts.files):
+            self.parts.check_unchanged(number)
+            made = self._batches_in(file)
+            if made is not None and made <= skip:
+                skip -= made
+                continue
+            first = 0 if made is None else skip
+            skip -= first
+            for rows in file.batches(self.rows, first * self.rows, self.codes or decode_labels):
+                if skip and rows.counts:
+                    skip -= 1
+                elif (read := self._validate(rows, number)) is not None:
+                    yield read
+
+    def _batches_in(self, file: PredictionFile) -> int | None:
+        """Number of batches, where it is known without reading the file."""
+        if file.count is None or file.columns.weight is not None:
+            return None
+        return ceil(file.count / self.rows)
+
+    def _refuse_zero_weights(self) -> None:
+        """Refuse files that have rows, but none of positive weight."""
+        weight = self.parts.columns.weight
+        if weight is not None:
+            msg = f"{self.parts.path}, column {weight!r} must not be all zero: no row would count"
+            raise InvalidInput(msg)
+
+    def _validate(self, rows: RawBatch, number: int) -> Predictions | None:
         file, shape = self.parts.files[number], rows.p.shape[1:]
         path = str(file.path)
         if shape != self.shape:
@@ -117,8 +143,13 @@ class FileReader:
             msg = f"{path} must have {there} in each row, as the first row has; {where}"
             raise InvalidInput(msg)
         with errors_name(path, file.columns):
-            read = named_predictions(rows.p, rows.y, None, path, path, rows.start)
-        return Predictions.from_validated(read.p, read.y, self.classes)
+            weight = f"{path}, column {file.columns.weight!r}"
+            read = counted_predictions(
+                rows.p, rows.y, None, path, path, rows.start, rows.weight, weight
+            )
+        if read is None:
+            return None
+        return Predictions.from_validated(read.p, read.y, self.classes, read.sample_weight)
 
 
 def match_readers(before: FileReader, after: FileReader) -> tuple[FileReader, FileReader]:

@@ -15,7 +15,7 @@ from calshift._core.convert import softmax
 from calshift.errors import InvalidInput
 from calshift.io.columns import ColumnSpec, ResolvedColumns, find_columns, quote
 from calshift.io.decode import decode_labels, decode_numbers, decode_times
-from calshift.io.formats import open_format
+from calshift.io.formats import file_extension, open_format
 from calshift.io.formats.base import Format, read_errors
 from calshift.io.formats.new_numbers import NewNumbers
 
@@ -27,11 +27,17 @@ Labels = Callable[[Any, str, str, int], np.ndarray]  # column, its name, file, f
 
 @dataclass(frozen=True)
 class RawBatch:
-    """A batch: probabilities (n, K) or (n,), labels, and the number of its first row."""
+    """A batch: probabilities (n, K) or (n,), labels, number of its first row, and weights."""
 
     p: np.ndarray
     y: np.ndarray | None
     start: int = 0
+    weight: np.ndarray | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether any row has a weight other than 0."""
+        return self.weight is None or bool(self.weight.any())
 
 
 @dataclass(frozen=True)
@@ -74,21 +80,35 @@ class PredictionFile:
     def batches(self, rows: int, first: int, labels: Labels = decode_labels) -> Iterator[RawBatch]:
         """Batches of so many rows, beginning at a row; ``labels`` reads their labels."""
         label, start = self.columns.label, first
+        numbers = (*self.columns.probabilities, *self._weight)
         others = [] if label is None else [label]
-        for batch in self.form.batches(self.columns.probabilities, others, rows, first):
+        for batch in self.form.batches(numbers, others, rows, first):
             p = self.probabilities_of(batch, start)
             with read_errors(self.path):
                 y = None if label is None else labels(batch[label], label, str(self.path), start)
-            yield RawBatch(p, y, start)
+            yield RawBatch(p, y, start, self._weight_of(batch, start))
             start += len(p)
 
+    @property
+    def _weight(self) -> tuple[str, ...]:
+        """The column of frequency weights, if there is one."""
+        return () if self.columns.weight is None else (self.columns.weight,)
+
+    def _weight_of(self, batch: Any, start: int) -> np.ndarray | None:
+        """(n,) frequency weights, not validated but for being numbers."""
+        with read_errors(self.path):
+            found = (decode_numbers(batch[w], w, str(self.path), start) for w in self._weight)
+            return next(found, None)
+
     def times(self) -> np.ndarray:
-        """(rows,) times of the rows, in microseconds."""
+        """(rows,) times of the rows of positive weight, in microseconds."""
         name, start, found = str(self.columns.time), 0, [np.zeros(0, dtype="datetime64[us]")]
-        for batch in self.form.batches([], [name]):
+        for batch in self.form.batches(self._weight, [name]):
             with read_errors(self.path):
-                found.append(decode_times(batch[name], name, str(self.path), start))
-            start += len(found[-1])
+                times = decode_times(batch[name], name, str(self.path), start)
+            weight = self._weight_of(batch, start)
+            found.append(times if weight is None else times[weight > 0])
+            start += len(times)
         return np.concatenate(found)
 
     def probabilities_of(self, batch: Any, start: int) -> np.ndarray:
@@ -100,6 +120,10 @@ class PredictionFile:
     def reorder(self, order: tuple[int, ...]) -> PredictionFile:
         """The file with its classes in another order than they are read now."""
         return replace(self, order=order if self.order is None else _pick(self.order, order))
+
+    def without_weights(self) -> PredictionFile:
+        """The file with every row as one."""
+        return replace(self, columns=replace(self.columns, weight=None))
 
     def rewrite(self, blocks: Iterable[np.ndarray], out: BufferedIOBase) -> int:
         """Write the file with other probabilities, in blocks (n, K) or (n,); the number of rows."""
@@ -119,11 +143,15 @@ class PredictionFile:
 def open_predictions(path: str | Path, role: str, spec: ColumnSpec) -> PredictionFile:
     """Open the file of a role, "source", "target" or "either", and find its columns."""
     form = open_format(path, role, spec.label)
-    label = None if spec.label is None else form.renamed.get(spec.label, spec.label)
-    columns = spec.columns
-    if isinstance(columns, str):
-        columns = form.renamed.get(columns, columns)
-    spec = replace(spec, label=label, columns=columns)
+    if spec.weight is not None and file_extension(Path(path)) == ".npy":
+        msg = f"{path} has no columns for --sample-weight to name: save named arrays in .npz"
+        raise InvalidInput(msg)
+    own: dict[str, Any] = {
+        field: form.renamed.get(name, name)
+        for field in ("label", "columns", "weight")
+        if isinstance(name := getattr(spec, field), str)
+    }
+    spec = replace(spec, **own)
     return PredictionFile(
         Path(path), form, find_columns(form.names, form.lists, spec, str(path)), spec.logits
     )

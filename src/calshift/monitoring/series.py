@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings as python_warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -126,7 +127,11 @@ def monitor(
             progress(done + 1, len(long))
     reason = f"fewer than {LEAST_ROWS} rows"
     skipped = (Skipped(place, reason) for place, part in windows if len(part) < LEAST_ROWS)
-    found = MonitoringResult(tuple(results), tuple(place for place, _ in long), tuple(skipped))
+    sized = (  # by frequency weights, as in each result
+        replace(place, rows=float(one.n_target or place.rows))
+        for (place, _), one in zip(long, results, strict=True)
+    )
+    found = MonitoringResult(tuple(results), tuple(sized), tuple(skipped))
     _warn_unreliable(found)
     return found
 

@@ -21,6 +21,11 @@ from calshift.recalibration.base import Recalibrator
 @click.argument("recalibrator", type=click.Path())
 @click.argument("target", type=click.Path())
 @column_options
+@click.option(
+    "--sample-weight",
+    metavar="COLUMN",
+    help="Column of TARGET that has frequency weights: it is no probability, and stays as it is.",
+)
 @recalibrated_option
 @debug_option
 def apply(recalibrator: str, target: str, **options: Any) -> int:

@@ -70,8 +70,7 @@ class Spark(Engine):
         else:
             self.first.extend(self._pass(summary_terms))
         if not self.first[1]:
-            msg = f"{self.reading.table} has columns but no row"
-            raise NoRows(msg)
+            raise self._no_rows()
         summary = SampleSummary(self.classes, **self.first[0])
         if self.classes is not None and len(self.classes) != summary.n_classes:
             msg = (
@@ -80,6 +79,13 @@ class Spark(Engine):
             )
             raise InvalidInput(msg)
         return summary
+
+    def _no_rows(self) -> InvalidInput:
+        """The error of a table that is empty, or whose weights are all 0."""
+        weight = self.reading.weight
+        if weight is None:
+            return NoRows(f"{self.reading.table} has columns but no row")
+        return InvalidInput(f"{self.reading.table} has no row whose {weight!r} is positive")
 
     def running(self, name: str, passes: Passes) -> Spark:
         """The same rows in a run; a checkpoint of their own stays unless another is given."""

@@ -33,8 +33,15 @@ class Reading(Protocol):
     def fingerprint(self) -> str:
         """Identifies the same conversion in another run."""
 
-    def __call__(self, columns: Columns, place: str, start: int) -> Predictions:
-        """Validated rows; messages name the ``place``, and count rows from ``start``."""
+    @property
+    def weight(self) -> str | None:
+        """The column of frequency weights, if there is one."""
+
+    def __call__(self, columns: Columns, place: str, start: int) -> Predictions | None:
+        """Validated rows, or None if all weights are 0.
+
+        Messages name the ``place``, and count rows from ``start``.
+        """
 
 
 class PartitionSum(NamedTuple):
@@ -67,8 +74,7 @@ class SumPartition:
         table, total, rows, widths = self.reading.table, 0, 0, set()
         place = f"{table}, partition {part}"
         try:
-            for columns in merge_batches(batches):
-                batch = self.reading(columns, place, rows)
+            for batch in self._read(batches, place):
                 widths.add(batch.n_classes)
                 classes = common_width(widths, table)
                 total, rows = total + self.kernel(batch), rows + len(batch)
@@ -76,6 +82,15 @@ class SumPartition:
             msg = str(problem) if table in str(problem) else f"{place}: {problem}"
             raise InvalidInput(msg) from problem
         return total, rows, classes if rows else 0
+
+    def _read(self, batches: Iterable[Any], place: str) -> Iterator[Predictions]:
+        """The rows of a partition that count, in batches."""
+        start = 0
+        for columns in merge_batches(batches):
+            batch = self.reading(columns, place, start)
+            start += len(next(iter(columns.values())))
+            if batch is not None:
+                yield batch
 
 
 class MergeGroups:

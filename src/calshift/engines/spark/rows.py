@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.labels import validate_classes
-from calshift._core.predictions import Predictions, named_predictions
+from calshift._core.predictions import Predictions, counted_predictions
 from calshift.errors import InvalidInput
 from calshift.io.columns import ResolvedColumns, quote
 from calshift.io.decode import decode_numbers, encode_label_column
@@ -40,18 +40,24 @@ class TableRows:
     @property
     def read(self) -> tuple[str, ...]:
         """The columns that are read, in order."""
-        label = self.columns.label
-        return (*self.columns.probabilities, *([] if label is None else [label]))
+        others = (self.columns.label, self.columns.weight)
+        return (*self.columns.probabilities, *(name for name in others if name is not None))
+
+    @property
+    def weight(self) -> str | None:
+        """The column of frequency weights, if there is one."""
+        return self.columns.weight
 
     @property
     def fingerprint(self) -> str:
         """Identifies the same conversion in another run; codes follow from the labels."""
         return repr((self.table, self.columns, self.classes, self.logits, self.order))
 
-    def __call__(self, columns: dict[str, Any], place: str, start: int) -> Predictions:
-        """Validated rows; messages name the ``place``, and count rows from ``start``.
+    def __call__(self, columns: dict[str, Any], place: str, start: int) -> Predictions | None:
+        """Validated rows, or None if all weights are 0.
 
-        Columns are in the order of `read`; their names do not matter.
+        Messages name the ``place``, and count rows from ``start``. Columns are in the
+        order of `read`; their names do not matter.
         """
         label, columns = self.columns.label, dict(zip(self.read, columns.values(), strict=True))
         with python_option_names(), errors_name(place, self.columns):
@@ -60,7 +66,11 @@ class TableRows:
             y = None
             if label is not None:
                 y = (self.codes or decode_numbers)(columns[label], label, place, start)
-            return named_predictions(p, y, None, place, f"{place}, column {label!r}", start)
+            f = None
+            if self.weight is not None:
+                f = decode_numbers(columns[self.weight], self.weight, place, start)
+            of = [f"{place}, column {name!r}" for name in (label, self.weight)]
+            return counted_predictions(p, y, None, place, of[0], start, f, of[1])
 
 
 def in_order(

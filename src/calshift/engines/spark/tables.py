@@ -27,6 +27,7 @@ def scan_spark(
     *,
     label: str | None = None,
     columns: str | Sequence[str] | None = None,
+    sample_weight: str | None = None,
     logits: bool = False,
     classes: Sequence[Any] | None = None,
     labelled: bool | None = None,
@@ -40,6 +41,7 @@ def scan_spark(
     frame : with a column of arrays or of vectors, one column a class, or one of binary scores
     label : the column of labels, whole numbers or the classes' names
     columns : the probabilities: one name, several, or a pattern with a star
+    sample_weight : the column of the frequency weights: 2 counts as two rows, 0 removes the row
     logits : whether they are logits or log-probabilities
     classes : their names, and the order in which columns that name them are taken
     labelled : whether labels are read; None reads them where there are any
@@ -54,7 +56,7 @@ def scan_spark(
     if not hasattr(frame, "mapInArrow"):
         msg = f"frame must be a Spark DataFrame; got {type(frame)!r}"
         raise InvalidInput(msg)
-    spec = column_spec(columns, label, logits, labelled)
+    spec = column_spec(columns, label, logits, labelled, sample_weight)
     with python_option_names():
         return _open_frame(frame, "frame", spec, classes)
 
