@@ -15,8 +15,8 @@ ROOT = Path(calshift.__file__).parent
 
 LAYERS = (
     "errors", "compiled", "_core", "results", "io", "engines", "binning", "scaling", "weights",
-    "diagnostics", "estimators", "inference", "metrics", "api", "recalibration", "bounds", "simulate", "data",
-    "plotting", "monitoring", "report", "cli", "__main__",
+    "diagnostics", "estimators", "inference", "metrics", "api", "recalibration", "decisions",
+    "bounds", "simulate", "data", "plotting", "monitoring", "report", "cli", "__main__",
 )  # fmt: skip
 FORBIDDEN = {("estimators", "weights"), ("estimators", "diagnostics")}
 # importer, imported, the method that may import late

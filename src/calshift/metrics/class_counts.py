@@ -27,7 +27,7 @@ RATIOS = {  # numerator, denominator: coefficients of hits, predicted, actual, 1
     "npv": ((1, -1, -1, 1), (0, -1, 0, 1)),
 }
 AVERAGES = ("macro", "micro", "weighted")
-ROUNDING = 1e-12  # of a share, below which it is 0
+ROUNDING = 1e-9  # of a share, below which it is 0
 
 
 @dataclass(frozen=True, eq=False)

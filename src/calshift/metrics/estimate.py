@@ -103,6 +103,7 @@ def _tables_of_source(
     return tabulate_source(source, rule)
 
 
+LEAST_WEIGHT = 1e-10  # of a class of the source: an area under a ROC curve exists without its rows
 SMALL_TABLE = 200  # classes up to which a confusion matrix is made in any case
 
 
@@ -186,7 +187,7 @@ class _Setup(Frozen):
         counts = source.summary.class_counts
         weights = np.where(counts > 0, np.nan_to_num(class_weights.values), 0.0)
         scale = float(counts @ weights / counts.sum())
-        weights = weights / scale
+        weights = np.where(counts > 0, np.maximum(weights / scale, LEAST_WEIGHT), 0.0)
         shares = fit_shares(source, weights, target.summary.size)
         before = _tables_of_source(source, metrics, rule)
         after = before

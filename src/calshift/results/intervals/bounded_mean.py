@@ -50,7 +50,7 @@ def score_interval(share: float, error: float, z: float, rows: float) -> tuple[f
         size = max(share * (1 - share) / error**2, 1 / error)
     middle = (share + z**2 / (2 * size)) / (1 + z**2 / size)
     reach = z / (1 + z**2 / size) * np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
-    return max(middle - reach, 0.0), min(middle + reach, 1.0)
+    return max(float(middle - reach), 0.0), min(float(middle + reach), 1.0)
 
 
 def difference_interval(
