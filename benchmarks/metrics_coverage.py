@@ -1,13 +1,12 @@
 """Bias, error and coverage of metrics without target labels, under exact label shift.
 
-    python benchmarks/metrics_coverage.py [--half judge] [--draws 100] [--first 0] [--jobs 2] [--write]
+    python benchmarks/metrics_coverage.py [--half judge] [--draws 100] [--jobs 2] [--write]
 
-The simulations of shift_simulations.py: "choose" took part in choices, "judge" did not. Default calls
-of `target_metrics`. The truth is the metric of a large labelled pool of the target. Costs are
-uniform on (0, 1), 0 on the diagonal. For each metric: the coverage of the 95% interval among trusted
-draws, and in brackets the bias in standard deviations; below them, over all cases, the coverage and
-the root mean square error relative to the standard error of the interval. Set
-OPENBLAS_NUM_THREADS=1.
+The simulations of shift_simulations.py: "choose" took part in choices, "judge" did not. Default
+calls of `target_metrics`. The truth is the metric of a large labelled pool of the target. Costs are
+uniform on (0, 1), 0 on the diagonal. For each metric: the coverage of the 95% interval among
+trusted draws, and in brackets the bias in standard deviations; below them, over all cases, the
+coverage and the root mean square error relative to the standard error. Set OPENBLAS_NUM_THREADS=1.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from calshift.api import (
 from calshift.binning.edges import BinEdges
 from calshift.binning.statistics import ShiftStatistics
 from calshift.bounds.canonical_error import canonical_error_bound
+from calshift.decisions import decision_curve, decision_threshold
 from calshift.engines.open import scan
 from calshift.engines.spark.tables import scan_spark
 from calshift.errors import InvalidInput, UnreliableWeights
@@ -55,6 +56,8 @@ from calshift.results import (
     CalibrationErrorResult,
     CanonicalErrorBound,
     ClassWeights,
+    DecisionCurve,
+    DecisionThreshold,
     Difference,
     LabelShiftCheck,
     MetricEstimate,
@@ -68,17 +71,15 @@ from calshift.simulate import resample_label_shift
 __version__ = "0.1.0"
 
 __all__ = [
-    "AlgorithmVariance", "BiasCorrectedTemperatureScaling", "BinEdges",
-    "CalibrationErrorResult", "CanonicalErrorBound", "Chain", "ClassWeights", "Difference",
-    "EnsembleTemperatureScaling", "InvalidInput", "IsotonicScaling",
+    "AlgorithmVariance", "BiasCorrectedTemperatureScaling", "BinEdges", "CalibrationErrorResult",
+    "CanonicalErrorBound", "Chain", "ClassWeights", "DecisionCurve", "DecisionThreshold",
+    "Difference", "EnsembleTemperatureScaling", "InvalidInput", "IsotonicScaling",
     "LabelFreeTemperatureScaling", "LabelShiftCheck", "MetricEstimate", "MetricsResult",
-    "MonitoringResult", "Predictions",
-    "PriorCorrection", "RecalibrationResult", "Recalibrator", "ReliabilityCurve",
-    "ShiftScaling", "ShiftStatistics", "TemperatureScaling", "UnreliableWeights",
-    "VectorScaling", "__version__", "accumulate", "bin_edges", "calibration_error",
-    "canonical_error_bound",
-    "check_label_shift", "compare", "data", "label_shift_weights", "labelled_metrics",
-    "monitor",
+    "MonitoringResult", "Predictions", "PriorCorrection", "RecalibrationResult", "Recalibrator",
+    "ReliabilityCurve", "ShiftScaling", "ShiftStatistics", "TemperatureScaling",
+    "UnreliableWeights", "VectorScaling", "__version__", "accumulate", "bin_edges",
+    "calibration_error", "canonical_error_bound", "check_label_shift", "compare", "data",
+    "decision_curve", "decision_threshold", "label_shift_weights", "labelled_metrics", "monitor",
     "plot_reliability", "plot_weights", "recalibrate", "reliability_curve",
     "resample_label_shift", "scan", "scan_spark", "simulate", "softmax",
     "target_calibration_error", "target_calibration_error_from", "target_metrics",

@@ -10,6 +10,7 @@ from calshift.errors import InvalidInput
 from calshift.results import (
     CalibrationErrorResult,
     ClassWeights,
+    DecisionCurve,
     MetricEstimate,
     MetricsResult,
     MonitoringResult,
@@ -178,6 +179,24 @@ def plot_metrics(found: MetricsResult, ax: Any, level: float) -> Any:
     ax.set_yticks(place, [one.name for one in shown], parse_math=False)
     ax.invert_yaxis()
     ax.grid(axis="x", color=FAINT, alpha=0.3, linewidth=0.6)
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+    return ax
+
+
+def plot_decision_curve(curve: DecisionCurve, ax: Any, level: float) -> Any:
+    """Net benefit with its band, on the source, and of predicting all rows positive, or none."""
+    ax = _axes(ax)
+    t = curve.thresholds
+    _draw_band(ax, t, *curve.band(level), TARGET)
+    ax.plot(t, curve.net_benefit, color=TARGET, linewidth=1.6, label="model", zorder=3)
+    if curve.source is not None:
+        style = {"color": SOURCE, "linewidth": 1.2, "linestyle": (0, (5, 2))}
+        ax.plot(t, curve.source, label="model, on the source", **style)
+    ax.plot(t, curve.treat_all, color=FAINT, linewidth=1.2, label="all positive")
+    ax.axhline(0.0, color="black", linewidth=0.8, label="none positive")
+    top = max(float(curve.net_benefit.max()), float(curve.treat_all.max()), 1e-3)
+    ax.set(xlabel="threshold of the probability", ylabel="net benefit", xlim=(0, 1))
+    ax.set_ylim(-0.25 * top, 1.15 * top)
     ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     return ax
 

@@ -83,6 +83,8 @@ def make_decision_rule(
     positive : the positive class, None if there are more than two and none was named
     cost : the matrix for "cost"
     """
+    if isinstance(decision, DecisionRule):
+        return decision
     if callable(decision):
         return DecisionRule("function", function=decision)
     if is_number(decision):

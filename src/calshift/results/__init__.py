@@ -4,6 +4,7 @@ from calshift.results.algorithm1_variance import AlgorithmVariance
 from calshift.results.calibration_error import CalibrationErrorResult
 from calshift.results.canonical_error_bound import CanonicalErrorBound
 from calshift.results.class_weights import ClassWeights, wilson_interval
+from calshift.results.decisions import DecisionCurve, DecisionThreshold
 from calshift.results.diagnostic import Diagnostic
 from calshift.results.difference import Difference, RowInfluence
 from calshift.results.drift import DriftSensitivity
@@ -20,9 +21,10 @@ from calshift.results.reliability_curve import ReliabilityCurve
 
 __all__ = [
     "AbsoluteErrorDistribution", "AlgorithmVariance", "BootstrapDistribution",
-    "CalibrationErrorResult", "CanonicalErrorBound", "ClassWeights", "Diagnostic", "Difference",
-    "DriftSensitivity", "EstimatedWeightsDistribution", "LabelShiftCheck",
-    "MetricEstimate", "MetricInfluence", "MetricsResult", "MonitoringResult",
-    "RecalibrationResult", "ReliabilityCurve", "RowInfluence", "SamplingDistribution",
-    "Skipped", "SquaredErrorDistribution", "Window", "wilson_interval",
+    "CalibrationErrorResult", "CanonicalErrorBound", "ClassWeights", "DecisionCurve",
+    "DecisionThreshold", "Diagnostic", "Difference", "DriftSensitivity",
+    "EstimatedWeightsDistribution", "LabelShiftCheck", "MetricEstimate", "MetricInfluence",
+    "MetricsResult", "MonitoringResult", "RecalibrationResult", "ReliabilityCurve",
+    "RowInfluence", "SamplingDistribution", "Skipped", "SquaredErrorDistribution", "Window",
+    "wilson_interval",
 ]  # fmt: skip
