@@ -1,14 +1,14 @@
 """Cost of decisions with thresholds chosen without target labels, and with them.
 
-    python benchmarks/decision_thresholds.py [--draws 50] [--jobs 2] [--write]
+    python benchmarks/decision_thresholds.py [--half judge] [--draws 50] [--write]
 
-Exact label shift, two classes; n source rows, m target rows, positives source -> target. A missed
-case costs as much as ``ratio`` false alarms. "realised": the cost of the threshold of
-`decision_threshold(cost=)` on a large labelled pool of the target, relative to the best threshold
-for that pool, mean over draws (and its standard error); "labels": the same of the best threshold for
-the m target rows with their labels; "source": of the best threshold for the source rows; "unchanged":
-of the model's own probabilities with the threshold that the costs imply. Set
-OPENBLAS_NUM_THREADS=1.
+Exact label shift, two classes; n source rows, m target rows, positives source -> target. The
+problems "choose" took part in choices, "judge" did not. A missed case costs as much as ``ratio``
+false alarms. "realised": the cost of the threshold of `decision_threshold(cost=)` on a large
+labelled pool of the target, relative to the best threshold for that pool, mean over draws (and its
+standard error); "labels": the same of the best threshold for the m target rows with their labels;
+"source": of the best threshold for the source rows; "unchanged": of the model's own probabilities
+with the threshold that the costs imply. Set OPENBLAS_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -41,16 +41,26 @@ def problem(
 ) -> Problem:
     """One problem; ``tails`` are negatives for each positive."""
     world = World(2, 3, 1.1, sum(map(ord, name)), scales=2.0 if learner != "posterior" else 1.0)
-    return Problem(Case(name, "judge", n, m, world, learner, tails=tails, rows=20_000, **more), ratio)
+    case = Case(name, "judge", n, m, world, learner, tails=tails, rows=20_000, **more)
+    return Problem(case, ratio)
 
 
-PROBLEMS = (
+CHOOSE = (
     problem("screening", 50_000, 50_000, (999, 999), "logistic", 200),
     problem("screening, outbreak", 50_000, 50_000, (999, 99), "logistic", 50),
     problem("outbreak", 10_000, 10_000, (99, 9), "logistic", 10),
     problem("outbreak, posterior", 10_000, 5_000, (99, 9), "posterior", 20, change="sharp-biased"),
     problem("outbreak, boosting", 20_000, 10_000, (99, 9), "boosting", 10),
     problem("outbreak over", 10_000, 10_000, (9, 99), "logistic", 20),
+)
+JUDGE = (
+    problem("screening, second", 40_000, 40_000, (999, 999), "naive", 300),
+    problem("screening, rise", 60_000, 30_000, (999, 199), "network", 100),
+    problem("rise, forest", 15_000, 10_000, (99, 9), "forest", 10),
+    problem("rise, sharp", 10_000, 10_000, (99, 9), "posterior", 15, change="sharp"),
+    problem("rise, one fifth", 10_000, 4_000, (99, 4), "naive", 5),
+    problem("fall, boosting", 10_000, 20_000, (4, 99), "boosting", 30),
+    problem("rise, boosting", 30_000, 10_000, (99, 9), "boosting", 20),
 )
 
 
@@ -100,13 +110,14 @@ def measure(task: Problem, seed: int) -> list[float]:
 def main() -> None:
     """Run, print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--half", choices=("choose", "judge"), default="judge")
     parser.add_argument("--draws", type=int, default=50)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", action="store_true", help="keep the table under results/")
     asked = parser.parse_args()
     table = []
     with ProcessPoolExecutor(asked.jobs) as processes:
-        for task in PROBLEMS:
+        for task in CHOOSE if asked.half == "choose" else JUDGE:
             work = partial(measure, task)
             found = np.array(list(processes.map(work, range(asked.draws), chunksize=5)))
             mean, error = found.mean(axis=0), found.std(axis=0) / np.sqrt(len(found))
@@ -117,7 +128,8 @@ def main() -> None:
             table.append([*row, f"{mean[0]:.2f}", *costs])
             print("  ".join(table[-1]), flush=True)
     if asked.write:
-        write_table("decision_thresholds", f"{__doc__}\nDraws: {asked.draws}.", HEAD, table)
+        about = f"Half: {asked.half}. Draws: {asked.draws}."
+        write_table(f"decision_thresholds_{asked.half}", f"{__doc__}\n{about}", HEAD, table)
 
 
 if __name__ == "__main__":

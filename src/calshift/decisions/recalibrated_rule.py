@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calshift._core.frozen import Frozen
+from calshift.decisions.score_curve import ScoredRows, mean_of_odds
 from calshift.metrics.decision_rule import DecisionRule
 from calshift.recalibration.base import Recalibrator
 
@@ -26,12 +27,23 @@ class RecalibratedRule(Frozen):
         return np.asarray((recalibrated @ self.cost.T).argmin(axis=1))
 
 
-def make_rule(recalibrator: Recalibrator, cost: np.ndarray, positive: int | None) -> DecisionRule:
-    """A threshold of the scores as they are for two classes, else a function of probabilities."""
-    if len(cost) > 2 or positive is None:
-        return DecisionRule("function", function=RecalibratedRule(recalibrator, cost))
-    least = break_even(cost, positive)
-    return DecisionRule("threshold", original_score(recalibrator, least, positive), positive)
+def make_threshold(
+    recalibrator: Recalibrator, cost: np.ndarray, positive: int, rows: ScoredRows
+) -> DecisionRule:
+    """A threshold of the scores as they are.
+
+    Two estimates are averaged, as log-odds: the score whose recalibrated probability is the
+    break-even of the costs, precise but biased where the recalibrator does not fit, and the
+    threshold of least estimated cost, which assumes nothing but varies much
+    (benchmarks/decision_thresholds.py).
+    """
+    negative = 1 - positive
+    alarm = cost[positive, negative] - cost[negative, negative]
+    miss = cost[negative, positive] - cost[positive, positive]
+    score = original_score(recalibrator, break_even(cost, positive), positive)
+    if min(alarm, miss) > 0 and score < 1:
+        score = mean_of_odds([score, rows.least_cost(float(alarm), float(miss))])
+    return DecisionRule("threshold", score, positive)
 
 
 def break_even(cost: np.ndarray, positive: int) -> float:

@@ -17,6 +17,8 @@ from calshift._core.predictions import Predictions
 from calshift.engines import Arrays
 from calshift.metrics.efficient_shares import fit_shares
 
+DRAWS = 40  # of the bootstrap of a threshold
+ENDS = 1e-9  # of probabilities whose log-odds are averaged
 LEAST_ALARMS = 10.0  # target rows, fewer of which do not determine a precision
 
 
@@ -70,24 +72,80 @@ class ScoreCurve(Frozen):
         return float(self.thresholds[otherwise]), False
 
 
-def score_curve(
-    source: Predictions, target: Predictions, weights: np.ndarray, positive: int
-) -> ScoreCurve:
-    """The curve of rows in memory, with class weights of mean 1 over the source."""
-    shares = fit_shares(Arrays(source), weights, target.size)
-    W = weights[source.labels] * source.frequency / source.size
-    inside = (source.labels == positive) - shares(source)[:, positive]
-    score = target.matrix[:, positive].astype(float)
-    thresholds, place = np.unique(score, return_inverse=True)
-    f, T = target.frequency / target.size, len(thresholds)
-    alarms = np.bincount(place, f, T)
-    hits = np.bincount(place, f * shares(target)[:, positive], T)
-    own = np.searchsorted(thresholds, source.matrix[:, positive].astype(float), "right") - 1
-    hits += np.bincount(np.maximum(own, 0), np.where(own >= 0, W * inside, 0.0), T)
-    whole = float((W * (source.labels == positive)).sum())
-    return ScoreCurve(
-        thresholds, _upwards(alarms), np.clip(_upwards(hits), 0.0, whole), whole, target.size
-    )
+@dataclass(frozen=True, eq=False)
+class ScoredRows(Frozen):
+    """Rows of both samples by threshold, from which curves are summed.
+
+    Attributes
+    ----------
+    thresholds : (T,) different scores of the target, in increasing order
+    target_place, source_place : the last threshold that a row reaches; -1 for none
+    target_share : (m,) shares v of the positive class
+    residual : (n,) w (1[y = 1] - v)
+    positive : (n,) w 1[y = 1]
+    frequency : of source and target rows
+    """
+
+    thresholds: np.ndarray
+    target_place: np.ndarray
+    source_place: np.ndarray
+    target_share: np.ndarray
+    residual: np.ndarray
+    positive: np.ndarray
+    frequency: tuple[np.ndarray, np.ndarray]
+
+    @staticmethod
+    def of(
+        source: Predictions, target: Predictions, weights: np.ndarray, positive: int
+    ) -> ScoredRows:
+        """Of rows in memory, with class weights of mean 1 over the source."""
+        shares = fit_shares(Arrays(source), weights, target.size)
+        W, here = weights[source.labels], source.labels == positive
+        scores = (one.matrix[:, positive].astype(float) for one in (source, target))
+        first, second = scores
+        thresholds, place = np.unique(second, return_inverse=True)
+        return ScoredRows(
+            thresholds, place, np.searchsorted(thresholds, first, "right") - 1,
+            shares(target)[:, positive], W * (here - shares(source)[:, positive]), W * here,
+            (source.frequency, target.frequency),
+        )  # fmt: skip
+
+    def curve(self, frequency: tuple[np.ndarray, np.ndarray] | None = None) -> ScoreCurve:
+        """The curve of rows that count so many times, as they do by themselves if None."""
+        before, after = self.frequency if frequency is None else frequency
+        n, m, T = before.sum(), after.sum(), len(self.thresholds)
+        reached = self.source_place >= 0
+        alarms = np.bincount(self.target_place, after, T) / m
+        hits = np.bincount(self.target_place, after * self.target_share, T) / m
+        more = np.where(reached, before * self.residual, 0.0)
+        hits += np.bincount(np.maximum(self.source_place, 0), more, T) / n
+        whole = float(before @ self.positive / n)
+        hits = np.clip(_upwards(hits), 0.0, whole)
+        return ScoreCurve(self.thresholds, _upwards(alarms), hits, whole, float(m))
+
+    def least_cost(self, alarm: float, miss: float) -> float:
+        """The threshold of least cost: the mean, of log-odds, over bootstrap draws.
+
+        The least of a noisy curve varies far more than its mean over draws.
+        """
+        rng, found = np.random.default_rng(0), []
+        for _ in range(DRAWS):
+            drawn = [frequency * rng.poisson(1.0, len(frequency)) for frequency in self.frequency]
+            if min(one.sum() for one in drawn) <= 0:
+                continue
+            curve = self.curve((drawn[0], drawn[1]))
+            cost = alarm * curve.alarms - (alarm + miss) * curve.hits
+            least = int(np.argmin(cost))
+            never = cost[least] >= 0  # no alarm at all costs less
+            found.append(1.0 if never else float(curve.thresholds[least]))
+        return mean_of_odds(found)
+
+
+def mean_of_odds(probabilities: list[float]) -> float:
+    """The probability whose log-odds are the mean of those of others."""
+    p = np.clip(probabilities, ENDS, 1 - ENDS)
+    mean = float(np.mean(np.log(p) - np.log1p(-p)))
+    return float(1 / (1 + np.exp(-mean)))
 
 
 def _upwards(values: np.ndarray) -> np.ndarray:

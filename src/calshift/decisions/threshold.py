@@ -12,8 +12,8 @@ from calshift._core.predictions import Predictions
 from calshift._core.validate import is_number, validate_choice, validate_flag, validate_number
 from calshift.api.label_shift import CHECK_DRAWS, CHECK_LEVEL
 from calshift.api.metrics import MetricPlan, metrics_of_target
-from calshift.decisions.recalibrated_rule import break_even, make_rule
-from calshift.decisions.score_curve import score_curve
+from calshift.decisions.recalibrated_rule import RecalibratedRule, break_even, make_threshold
+from calshift.decisions.score_curve import ScoredRows
 from calshift.diagnostics.conditions import LABEL_SHIFT, METRICS, validate_waive
 from calshift.diagnostics.label_shift_check import label_shift_check
 from calshift.diagnostics.trust import announce
@@ -125,8 +125,12 @@ def decision_threshold(
     else:
         given = None if isinstance(weights, str) else used
         recalibrator = _fit_recalibrator(method, source, target, given)
-        rule = make_rule(recalibrator, matrix, label)
-        probability = None if rule.threshold is None or label is None else break_even(matrix, label)
+        if label is None or source.n_classes > 2:
+            rule = DecisionRule("function", function=RecalibratedRule(recalibrator, matrix))
+        else:
+            rows = _scored_rows(source, target, used, label)
+            rule = make_threshold(recalibrator, matrix, label, rows)
+            probability = break_even(matrix, label)
     asked = metrics
     if asked is None:
         asked = SHOWN_OF_TWO if source.n_classes == 2 else SHOWN_OF_MANY
@@ -176,10 +180,17 @@ def _rule_to_keep(
     if source.n_classes != 2 or positive is None:
         msg = f"keep={keep!r} is for two classes; there are {source.n_classes}: use cost="
         raise InvalidInput(msg)
+    curve = _scored_rows(source, target, weights, positive).curve()
+    threshold, reached = curve.keep(keep, at)
+    return DecisionRule("threshold", threshold, positive), reached
+
+
+def _scored_rows(
+    source: Predictions, target: Predictions, weights: ClassWeights, positive: int
+) -> ScoredRows:
     values = np.nan_to_num(weights.values)
     values = values / float(source.class_counts @ values / source.size)
-    threshold, reached = score_curve(source, target, values, positive).keep(keep, at)
-    return DecisionRule("threshold", threshold, positive), reached
+    return ScoredRows.of(source, target, values, positive)
 
 
 def _fit_recalibrator(
