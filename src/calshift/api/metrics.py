@@ -179,7 +179,7 @@ def target_metrics(
 
     References
     ----------
-    docs/mathematics.md section 15; Tian, Zhang and Zhao (2023) for the efficient influence function
+    docs/mathematics.md section 13; Tian, Zhang and Zhao (2023) for the efficient influence function
     under label shift.
 
     Examples

@@ -96,7 +96,7 @@ def decision_threshold(
 
     References
     ----------
-    Elkan (2001) for thresholds from costs; docs/mathematics.md section 15.
+    Elkan (2001) for thresholds from costs; docs/mathematics.md section 13.
 
     Examples
     --------

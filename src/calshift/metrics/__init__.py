@@ -1,1 +1,1 @@
-"""Metrics of a classifier under the class distribution of the target: docs/mathematics.md 15."""
+"""Metrics of a classifier under the class distribution of the target: docs/mathematics.md 13."""

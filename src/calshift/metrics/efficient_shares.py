@@ -4,7 +4,7 @@
 
 For fixed class weights, adding the mean of sum_y v_y psi(x, y) over the target, less its weighted
 mean over the source, to the weighted source mean of psi minimises the variance. Any v leaves the
-estimate consistent. docs/mathematics.md section 15.
+estimate consistent. docs/mathematics.md section 13.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ The influence of a source row on a metric is ``W (e - E) + phi D``, that of a ta
     D_y = sum over rows of class y of (e - E) / n, phi: influence of the row on the class weights
 
 Both are linear in (1, W, phi) and (1, phi), so that one pass sums all products.
-docs/mathematics.md section 15.
+docs/mathematics.md section 13.
 """
 
 from __future__ import annotations
