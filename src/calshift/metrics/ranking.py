@@ -10,7 +10,6 @@ an octave, where scores in the same cell count as equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -62,16 +61,18 @@ class ScoreRanks(Frozen):
             cell = cell_of(score)
             below, above = self.below[cell], self.above[cell]
         else:
-            below = self._look_up(score, np.append(0.0, np.cumsum(self.outside)))
-            above = 1.0 - self._look_up(score, np.append(0.0, np.cumsum(self.inside)))
+            first = np.searchsorted(self.scores, score, "left")
+            last = np.searchsorted(self.scores, score, "right")
+            inside, outside = self._upto
+            below = (outside[first] + outside[last]) / 2
+            above = 1.0 - (inside[first] + inside[last]) / 2
         return (below - self.area) / self.prior, (above - self.area) / (1 - self.prior)
 
-    def _look_up(self, score: np.ndarray, upto: np.ndarray) -> np.ndarray:
-        """Mass below a score, half of it at the score, which need not be among those known."""
-        assert self.scores is not None
-        first = np.searchsorted(self.scores, score, "left")
-        last = np.searchsorted(self.scores, score, "right")
-        return np.asarray((upto[first] + upto[last]) / 2)
+    @cached_property
+    def _upto(self) -> tuple[np.ndarray, np.ndarray]:
+        """(G + 1,) mass of the class, and of the others, below each place among the scores."""
+        inside, outside = np.cumsum(self.inside), np.cumsum(self.outside)
+        return np.append(0.0, inside), np.append(0.0, outside)
 
 
 def rank_scores(source: Engine, labels: tuple[int, ...], weights: np.ndarray) -> list[ScoreRanks]:
@@ -145,32 +146,27 @@ class RankTerm(Frozen):
 
     def at(self, rows: DecidedRows, y: np.ndarray) -> np.ndarray:
         """(n,) for these labels."""
-        total = np.zeros(len(rows))
-        for label, share, (own, other) in self._influences(rows):
-            here = y == label
-            total += share * np.where(here, own, other)
-        if self.by_prior:
-            total += self._areas[y] - self.value
-        return total
+        found = self._every_label(rows)[rows.index, y]
+        return np.asarray(found + self._areas[y] - self.value if self.by_prior else found)
 
     def expected(self, rows: DecidedRows, v: np.ndarray) -> np.ndarray:
         """(n,) sum over the labels of v times that, less what depends on the label alone."""
-        whole, total = v.sum(axis=1), np.zeros(len(rows))
-        for label, share, (own, other) in self._influences(rows):
-            total += share * (v[:, label] * own + (whole - v[:, label]) * other)
-        return total
+        return np.asarray(np.einsum("nk,nk->n", v, self._every_label(rows)))
 
     def alone(self, rows: DecidedRows) -> float:
         """0."""
         return 0.0
 
-    def _influences(
-        self, rows: DecidedRows
-    ) -> Iterator[tuple[int, float, tuple[np.ndarray, np.ndarray]]]:
-        for label, share, one in zip(self.labels, self.share, self.ranks, strict=True):
-            if 0 < one.prior < 1:
-                score = np.ascontiguousarray(rows.p[:, label])
-                yield label, share, one.influence(score)
+    def _every_label(self, rows: DecidedRows) -> np.ndarray:
+        """(n, K) influence of the rows, by label; kept with the rows."""
+        if id(self) not in rows.kept:
+            found, others = np.zeros((len(rows), rows.p.shape[1])), np.zeros(len(rows))
+            for label, share, one in zip(self.labels, self.share, self.ranks, strict=True):
+                own, other = one.influence(np.ascontiguousarray(rows.p[:, label]))
+                found[:, label] = share * (own - other)
+                others += share * other
+            rows.kept[id(self)] = found + others[:, None]
+        return rows.kept[id(self)]
 
     @cached_property
     def _areas(self) -> np.ndarray:

@@ -27,6 +27,7 @@ class DecidedRows:
         self.batch = batch
         self.predicted = rule(batch)
         self.index = np.arange(len(batch))
+        self.kept: dict[int, np.ndarray] = {}  # what terms have computed of these rows
 
     def __len__(self) -> int:
         return len(self.batch)
