@@ -18,7 +18,7 @@ from calshift.metrics.class_counts import ClassShares
 from calshift.metrics.decision_rule import DecisionRule
 from calshift.metrics.efficient_shares import EfficientShares
 from calshift.metrics.ranking import RankTerm, ScoreRanks, rank_scores
-from calshift.metrics.row_scores import CellScore, DecidedRows, RowScore
+from calshift.metrics.row_scores import CellScore, Cost, DecidedRows, RowScore
 
 MOST_CLASSES = 2000  # of a confusion matrix
 
@@ -72,6 +72,15 @@ class ClassTables(Frozen):
     prior: np.ndarray
     mean: np.ndarray
 
+    def mean_of(self, score: RowScore) -> float | None:
+        """The mean of a score of the cells, with which the confusion matrix agrees; else None."""
+        if isinstance(score, CellScore):
+            three = zip(
+                (score.hits, score.predicted, score.actual), self.shares.stacked, strict=False
+            )
+            return float(sum(one @ share for one, share in three))
+        return float((score.matrix * self.confusion).sum()) if isinstance(score, Cost) else None
+
     @property
     def shares(self) -> ClassShares:
         """What metrics depend on."""
@@ -89,7 +98,8 @@ def _linearise(
     metric: Metric, tables: ClassTables | None, ranks: dict[int, ScoreRanks]
 ) -> Linearised:
     if metric.score is not None:
-        return Linearised(metric.score, is_mean=True, shifts=True)
+        value = None if tables is None else tables.mean_of(metric.score)
+        return Linearised(metric.score, value or 0.0, is_mean=True, shifts=value is None)
     if metric.areas:
         return _linearise_areas(metric, ranks)
     assert tables is not None

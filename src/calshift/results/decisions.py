@@ -13,6 +13,7 @@ from calshift._core.predictions import as_predictions
 from calshift._core.text import note_lines, percent
 from calshift._core.validate import validate_level
 from calshift.errors import InvalidInput
+from calshift.results.intervals.bounded_mean import normal_quantile
 
 if TYPE_CHECKING:
     from calshift.metrics.decision_rule import DecisionRule
@@ -67,8 +68,6 @@ class DecisionThreshold(Frozen):
 
     def change(self, name: str, level: float = 0.95) -> tuple[float, tuple[float, float] | None]:
         """achieved - unchanged of a metric, with its interval from the rows that both share."""
-        from scipy.special import ndtri  # late: importing calshift must be fast
-
         if name not in self.achieved:
             msg = f"there is no metric {name!r}: one of {', '.join(self.achieved)}"
             raise InvalidInput(msg)
@@ -76,7 +75,7 @@ class DecisionThreshold(Frozen):
         error = _error_of_change(self.achieved, self.unchanged, name)
         if error is None:
             return value, None
-        reach = float(ndtri((1 + validate_level(level)) / 2)) * error
+        reach = normal_quantile(validate_level(level)) * error
         return value, (value - reach, value + reach)
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
@@ -180,9 +179,7 @@ class DecisionCurve(Frozen):
 
     def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """(T,) lower and upper ends, for each threshold by itself."""
-        from scipy.special import ndtri  # late: importing calshift must be fast
-
-        reach = float(ndtri((1 + validate_level(level)) / 2)) * self.standard_error
+        reach = normal_quantile(validate_level(level)) * self.standard_error
         return self.net_benefit - reach, self.net_benefit + reach
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from calshift._core.frozen import Frozen
 from calshift._core.text import note_lines, percent
 from calshift._core.validate import validate_level
 from calshift.errors import InvalidInput
-from calshift.results.intervals.bounded_mean import bounded_interval, difference_interval
+from calshift.results.intervals.bounded_mean import bounded_interval, normal_quantile
 
 if TYPE_CHECKING:
     from calshift.results.class_weights import ClassWeights
@@ -107,13 +107,10 @@ class MetricEstimate(Frozen):
         level = validate_level(level)
         if self._draws is not None:
             return self._quantiles(self._draws[0] - self._draws[1], level)
-        whole = self._known(self._difference_error)
-        ends = self.confidence_interval(level), self.source_interval(level)
-        both = 2 * self.standard_error * self.source_standard_error
-        squares = self.standard_error**2 + self.source_standard_error**2
-        correlation = (squares - whole**2) / both if both > 0 else 0.0
-        values = self.estimate, self._known_source()
-        return difference_interval(values, *ends, float(np.clip(correlation, -1.0, 1.0)))
+        reach = normal_quantile(level) * self._known(self._difference_error)
+        widest = self.bounds[1] - self.bounds[0]
+        low, high = self.difference - reach, self.difference + reach
+        return max(low - self._drift[0], -widest), min(high + self._drift[1], widest)
 
     def _interval(
         self, which: int, estimate: float, error: float, level: float

@@ -22,9 +22,7 @@ def bounded_interval(
 
     ``rows`` is the effective number of rows behind an estimate at a bound, whose error may be 0.
     """
-    from scipy.special import ndtri  # late: importing calshift must be fast
-
-    z, (least, most) = float(ndtri((1 + level) / 2)), bounds
+    z, (least, most) = normal_quantile(level), bounds
     if np.isfinite(least) and np.isfinite(most):
         share = float(np.clip((estimate - least) / (most - least), 0.0, 1.0))
         low, high = score_interval(share, error / (most - least), z, rows)
@@ -53,22 +51,8 @@ def score_interval(share: float, error: float, z: float, rows: float) -> tuple[f
     return max(float(middle - reach), 0.0), min(float(middle + reach), 1.0)
 
 
-def difference_interval(
-    values: tuple[float, float],
-    first: tuple[float, float],
-    second: tuple[float, float],
-    correlation: float,
-) -> tuple[float, float]:
-    """Of a - b from the intervals (l, u) of both and the correlation r of the estimates.
+def normal_quantile(level: float) -> float:
+    """The z beyond which, on both sides, a standard normal variable lies with 1 - level."""
+    from scipy.special import ndtri  # late: importing calshift must be fast
 
-    Zou and Donner (2008): ``a - b - sqrt((a - l_a)^2 + (u_b - b)^2 - 2 r (a - l_a)(u_b - b))``, and
-    the mirror image above.
-    """
-    (a, b), (low_a, high_a), (low_b, high_b) = values, first, second
-    down = _combine(a - low_a, high_b - b, correlation)
-    up = _combine(high_a - a, b - low_b, correlation)
-    return a - b - down, a - b + up
-
-
-def _combine(one: float, two: float, correlation: float) -> float:
-    return float(np.sqrt(max(one**2 + two**2 - 2 * correlation * one * two, 0.0)))
+    return float(ndtri((1 + level) / 2))
