@@ -110,16 +110,14 @@ def test_of_all_thresholds_the_one_of_most_use_is_chosen(pair):
 
 
 def test_a_precision_that_no_threshold_reaches_is_said():
-    weak = calshift.simulate.GaussianSimulation(
-        n_classes=2, dimensions=1, spread=0.5, imbalance=4, temperature=1.0, seed=3
-    )
-    p, y = weak.source(4000, rng=1)
-    found = calshift.decision_threshold(
-        p, y, weak.target(4000, rng=2)[0], keep="precision", at=0.95, check=False
-    )
+    rng = np.random.default_rng(0)
+    scores = rng.choice([0.1, 0.3, 0.6], (2, 4000))
+    y = (rng.uniform(size=4000) < scores[0]).astype(int)
+    found = calshift.decision_threshold(scores[0], y, scores[1], keep="precision", at=0.9)
     assert not found.reached
-    assert found.achieved["precision"].estimate < 0.95
-    assert "no threshold keeps precision at 0.95" in found.warnings[0]
+    assert found.threshold == 0.6  # the most precise
+    assert found.achieved["precision"].estimate == pytest.approx(0.6, abs=0.06)
+    assert "no threshold keeps precision at 0.9" in found.warnings[0]
 
 
 def test_costs_give_the_threshold_of_the_true_posterior():

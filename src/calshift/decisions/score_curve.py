@@ -19,7 +19,7 @@ from calshift.metrics.efficient_shares import fit_shares
 
 DRAWS = 40  # of the bootstrap of a threshold
 ENDS = 1e-9  # of probabilities whose log-odds are averaged
-LEAST_ALARMS = 10.0  # target rows, fewer of which do not determine a precision
+LEAST_ALARMS = 30.0  # target rows, fewer of which do not determine a precision
 
 
 @dataclass(frozen=True, eq=False)
