@@ -73,7 +73,7 @@ class Dense:
         by_prediction: Callable[[np.ndarray], Any] = lambda p: 0.0,
         by_label: Any = 0.0,
     ) -> Mean:
-        """Of score(p) (n, K) by label, plus a part by the prediction, plus one (K,) by the label."""
+        """Of score(p) (n, K) by label, plus parts by the prediction and by the label."""
         n, y = len(self.p), self.y
         by_label = np.broadcast_to(by_label, self.K)
         psi, psi_target = score(self.p), score(self.q)

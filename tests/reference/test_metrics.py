@@ -8,7 +8,7 @@ from dense_metrics import Dense, Mean
 
 import calshift
 
-GIVEN = {2: [0.6, 1.9], 3: [0.5, 1.2, 2.0]}
+GIVEN = {2: [1.4, 0.6], 3: [1.5, 0.95, 0.55]}
 WAYS = ("given", "em", "bbse-soft", "auto")
 COST = {2: [[0.0, 9.0], [1.0, 0.5]], 3: [[0, 4, 1], [2, 0, 7], [1, 1, -1]]}
 
