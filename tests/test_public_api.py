@@ -23,9 +23,12 @@ SURE = ("interval", "n_boot", "rng", "n_jobs", "progress")
 PASSES = ("progress", "checkpoint")  # of data that is read in passes
 FOUND = ("label", "columns", "logits", "classes", "labelled")
 PAIR = ("p_source", "y_source", "p_target")
+DECIDED = ("metrics", "decision", "cost", "positive")
 PROMISED = {
     "calibration_error": (("p", "y"), (*ASKED, *SURE, *PASSES)),
     "target_calibration_error": (PAIR, ("weights", "check", "drift", *ASKED, *SURE, *PASSES)),
+    "labelled_metrics": (("p", "y"), (*DECIDED, *SURE, *PASSES)),
+    "target_metrics": (PAIR, (*DECIDED, "weights", "check", "drift", *SURE, *PASSES)),
     "label_shift_weights": (PAIR, ("method", "diagnose", *PASSES)),
     "weights_from_labels": (("y_source", "y_target", "n_classes"), ()),
     "check_label_shift": (PAIR, ("level", "n_boot", "rng", *PASSES)),

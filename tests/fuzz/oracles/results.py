@@ -115,6 +115,24 @@ def _distribution(prior: np.ndarray) -> bool:
     return finite(prior) and bool((prior >= -ROUNDING).all()) and abs(prior.sum() - 1) < 1e-6
 
 
+def _metrics(found: Any) -> Iterator[tuple[str, bool]]:
+    for one in found.values():
+        yield "a metric is not finite", finite(one.estimate)
+        least, most = one.bounds
+        yield "a metric is not in range", least - ROUNDING <= one.estimate <= most + ROUNDING
+        if one.has_interval:
+            ends = np.array([one.confidence_interval(level) for level in LEVELS])
+            yield "an interval of a metric is not finite", finite(ends)
+            low, high = ends.T
+            yield "an interval is not in range", bool((least <= low).all() and (high <= most).all())
+            yield "intervals of a metric are not nested", bool((np.diff(low) <= ROUNDING).all())
+            yield "intervals of a metric are not nested", bool((np.diff(high) >= -ROUNDING).all())
+        if found.class_weights is not None:
+            yield "a difference is not finite", finite(one.difference)
+    if found.confusion is not None:
+        yield "the confusion matrix does not sum to 1", abs(found.confusion.sum() - 1) < 1e-6
+
+
 def _check(found: Any) -> Iterator[tuple[str, bool]]:
     yield "p-value is not in range", found.p_value is None or 0 <= found.p_value <= 1
     yield "statistic is not finite", found.p_value is None or finite(found.statistic)
@@ -187,6 +205,7 @@ def probabilities(p: np.ndarray, tolerance: float = 1e-5) -> bool:
 
 RULES: dict[Any, Callable[[Any], Iterator[tuple[str, bool]]]] = {
     results.CalibrationErrorResult: _error, results.ClassWeights: _weights,
+    results.MetricsResult: _metrics,
     results.LabelShiftCheck: _check, results.ReliabilityCurve: _curve,
     results.RecalibrationResult: _recalibration, results.Difference: _difference,
     results.MonitoringResult: _monitoring, results.AlgorithmVariance: _variance,

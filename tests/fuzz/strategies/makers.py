@@ -15,6 +15,7 @@ from tests.fuzz.strategies.options import (
     draw_bins,
     draw_class_weights,
     draw_estimate,
+    draw_metrics,
     draw_recalibrator,
 )
 from tests.fuzz.strategies.recalibrators import draw_saved
@@ -36,6 +37,19 @@ def make_labelled(rng: Rng) -> Arguments:
 def make_target(rng: Rng) -> Arguments:
     sample = draw_sample(rng)
     weights, asked = draw_class_weights(rng, sample.K), draw_estimate(rng, sample)
+    if asked["interval"] == "influence":
+        asked["drift"] = DRIFTS[len(sample.q) % len(DRIFTS)]
+    return {**_three(sample), "weights": weights, "check": chance(rng, 0.3), **asked}
+
+
+def make_labelled_metrics(rng: Rng) -> Arguments:
+    sample = draw_sample(rng)
+    return {"p": sample.p, "y": sample.y, **draw_metrics(rng, sample)}
+
+
+def make_target_metrics(rng: Rng) -> Arguments:
+    sample = draw_sample(rng)
+    weights, asked = draw_class_weights(rng, sample.K), draw_metrics(rng, sample)
     if asked["interval"] == "influence":
         asked["drift"] = DRIFTS[len(sample.q) % len(DRIFTS)]
     return {**_three(sample), "weights": weights, "check": chance(rng, 0.3), **asked}
@@ -231,6 +245,7 @@ def make_restored(rng: Rng) -> Arguments:
 
 MAKERS: dict[str, Callable[[Rng], Arguments]] = {
     "calibration_error": make_labelled, "target_calibration_error": make_target,
+    "labelled_metrics": make_labelled_metrics, "target_metrics": make_target_metrics,
     "label_shift_weights": make_weights, "check_label_shift": make_check,
     "weights_from_labels": make_label_weights, "reliability_curve": make_curve,
     "variance_algorithm1": make_variance, "sums": make_sums, "accumulate": make_batch,
@@ -245,6 +260,7 @@ MAKERS: dict[str, Callable[[Rng], Arguments]] = {
 }  # fmt: skip
 SHARES = {
     "calibration_error": 14, "target_calibration_error": 16, "label_shift_weights": 8,
+    "labelled_metrics": 6, "target_metrics": 8,
     "check_label_shift": 4, "weights_from_labels": 3, "reliability_curve": 5,
     "variance_algorithm1": 4, "sums": 4, "accumulate": 2, "monitor": 3,
     "long_monitor": 0.1, "recalibrate": 2,

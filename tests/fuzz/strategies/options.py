@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import calshift
+from calshift.metrics.catalogue import known_names
 from calshift.recalibration import RECALIBRATORS
 from calshift.weights import METHODS
 from tests.fuzz.strategies.samples import Rng, Sample, chance, pick
@@ -68,6 +69,24 @@ def _draw_interval(rng: Rng, asked: dict[str, Any]) -> dict[str, Any]:
     if chance(rng, 0.06):
         return {"interval": "bootstrap", "n_boot": 20, "rng": int(rng.integers(100))}
     return {"interval": interval, "stratified": chance(rng, 0.2)}
+
+
+def draw_metrics(rng: Rng, sample: Sample) -> dict[str, Any]:
+    """Options that metrics take."""
+    K = 2 if sample.binary else sample.K
+    every = known_names()
+    names = [pick(rng, every) for _ in range(int(rng.integers(1, 5)))]
+    asked: dict[str, Any] = {"metrics": pick(rng, (None, names, names, names))}
+    asked["positive"] = int(rng.integers(K)) if K > 2 or chance(rng, 0.3) else None
+    asked["cost"] = rng.normal(size=(K, K))
+    rules = ("argmax", "argmax", "cost", 0.3) if K == 2 else ("argmax", "argmax", "cost")
+    return {**asked, "decision": pick(rng, rules), **_draw_ways(rng)}
+
+
+def _draw_ways(rng: Rng) -> dict[str, Any]:
+    if chance(rng, 0.06):
+        return {"interval": "bootstrap", "n_boot": 20, "rng": int(rng.integers(100))}
+    return {"interval": pick(rng, ("influence", "influence", "influence", None))}
 
 
 def draw_class_weights(rng: Rng, K: int) -> Any:
