@@ -118,9 +118,6 @@ def test_probabilities_of_0_and_1_have_the_log_loss_of_scikit_learn():
         assert found == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="1 - p of the other class makes different small probabilities equal"
-)
 def test_tiny_probabilities_of_one_column_keep_their_order():
     p = np.array([1e-20, 3e-20, 2e-20, 4e-20, 0.5, 0.3])
     y = np.array([0, 1, 0, 1, 1, 0])

@@ -113,7 +113,8 @@ def _estimate(
         _draws=None if found.draws is None else found.draws[:, :, k],
     )
     (width,) = settle([_check_width(one)], waive)
-    return replace(one, diagnostics=(width,), trusted=trusted and not width.failed)
+    known = metric.is_average or not found.undefined[k]
+    return replace(one, diagnostics=(width,), trusted=trusted and known and not width.failed)
 
 
 def _check_width(one: MetricEstimate) -> Diagnostic:

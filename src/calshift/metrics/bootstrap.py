@@ -11,6 +11,7 @@ from calshift._core.predictions import Predictions
 from calshift.engines import Arrays
 from calshift.engines.base import Engine
 from calshift.engines.open import check_pair
+from calshift.errors import InvalidInput
 from calshift.inference.bootstrap import draw_statistic
 from calshift.inference.options import Resampling
 from calshift.metrics.catalogue import Metric
@@ -28,6 +29,9 @@ class _MetricStatistic:
     weights: Any
 
     def __call__(self, source: Predictions, target: Predictions | None) -> np.ndarray:
+        if not len(source):
+            msg = "a draw without rows"
+            raise InvalidInput(msg)
         rows = Arrays(source)
         if target is None:
             found = estimate_labelled(rows, self.metrics, self.rule, interval=False)

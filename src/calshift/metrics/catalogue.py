@@ -83,6 +83,7 @@ class Metric(Frozen):
     function : of the confusion matrix
     areas : classes whose areas under ROC curves are averaged
     weighted : whether these are weighted by class prior
+    n_classes : K, of areas
     ratio : class whose actual rows are counted relative to those expected
     """
 
@@ -92,7 +93,13 @@ class Metric(Frozen):
     function: CountFunction | None = None
     areas: tuple[int, ...] = ()
     weighted: bool = False
+    n_classes: int = 0
     ratio: int | None = None
+
+    @property
+    def is_average(self) -> bool:
+        """Whether it is an average over classes, of which some may be undefined."""
+        return len(self.areas) > 1 or getattr(self.function, "average", None) is not None
 
     @property
     def title(self) -> str:
@@ -149,12 +156,14 @@ def _named(name: str, setting: Setting) -> Iterable[Metric]:
         function, bounds = COUNTED[name]
         return (Metric(name, bounds, function=function),)
     if name in RANKED:
-        return (Metric(name, areas=tuple(range(setting.n_classes)), weighted=name == RANKED[1]),)
+        K = setting.n_classes
+        return (Metric(name, areas=tuple(range(K)), weighted=name == RANKED[1], n_classes=K),)
     if name.endswith("_per_class") and name[:-10] in OF_CLASS:
         names = range(setting.n_classes) if setting.classes is None else setting.classes
-        return [_of_class(name[:-10], k, f"[{one}]") for k, one in enumerate(names)]
+        return [_of_class(name[:-10], k, f"[{one}]", setting) for k, one in enumerate(names)]
     if label.endswith("]") and stem in OF_CLASS:
-        return (_of_class(stem, _class_number(label[:-1], name, setting), f"[{label}"),)
+        number = _class_number(label[:-1], name, setting)
+        return (_of_class(stem, number, f"[{label}", setting),)
     if name in OF_CLASS or name in POSITIVE_ONLY:
         return (_of_positive(name, setting),)
     stem, _, average = name.rpartition("_")
@@ -185,10 +194,10 @@ def _plain(name: str, setting: Setting) -> Metric:
     return Metric(name, SHARE, TopHit(k))
 
 
-def _of_class(name: str, label: int, suffix: str) -> Metric:
+def _of_class(name: str, label: int, suffix: str, setting: Setting) -> Metric:
     """A metric of one class."""
     if name == "roc_auc":
-        return Metric(name + suffix, areas=(label,))
+        return Metric(name + suffix, areas=(label,), n_classes=setting.n_classes)
     if name == "oe_ratio":
         return Metric(name + suffix, POSITIVE, ratio=label)
     return Metric(name + suffix, function=ClassRatio(name, label))
@@ -200,10 +209,11 @@ def _of_positive(name: str, setting: Setting) -> Metric:
     if label is None:
         others = f"{name}_macro, {name}_micro, {name}_weighted, " if name in RATIOS else ""
         others += f"{name}_per_class, " if name in OF_CLASS else ""
-        msg = f"{name} is of one class: ask for {others}or name the class by positive="
+        others = f"ask for {others}or name" if others else "name"
+        msg = f"{name} is of one class: {others} the class by positive="
         raise InvalidInput(msg)
     if name not in POSITIVE_ONLY:
-        return _of_class(name, label, "")
+        return _of_class(name, label, "", setting)
     values = {
         "prevalence": {"actual": 1.0},
         "alarm_rate": {"predicted": 1.0},

@@ -15,6 +15,7 @@ from calshift._core.predictions import Predictions
 from calshift._core.validate import is_number, show
 from calshift.errors import InvalidInput
 
+LARGEST_COST = 1e100  # so that squares stay finite
 OUTCOMES = {  # of two classes -> (predicted, true), 1 being the positive class
     "true_negative": (0, 0),
     "false_negative": (0, 1),
@@ -162,8 +163,8 @@ def _cost_of_outcomes(cost: Mapping[Any, Any], K: int, positive: int | None) -> 
 
 
 def _check_costs(values: np.ndarray) -> np.ndarray:
-    if not np.isfinite(values).all() or np.ptp(values) == 0:
-        what = "finite, and not all the same"
+    if not (np.abs(values) <= LARGEST_COST).all() or np.ptp(values) == 0:
+        what = f"finite, of at most {LARGEST_COST:g}, and not all the same"
         msg = f"cost must be {what}; got values from {values.min():g} to {values.max():g}"
         raise InvalidInput(msg)
     return values

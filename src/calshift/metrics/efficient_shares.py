@@ -20,6 +20,7 @@ from calshift.scaling.calibrator import Scaling
 from calshift.scaling.fit import fit_scaling
 from calshift.weights.auto import relaxation_of_prior
 
+MOST_BIASES = 200  # classes, beyond which Newton steps with a bias for each take too long
 LEAST_SUM = 1e-300  # of v's denominator, where a row has its whole mass on weights of 0
 
 
@@ -66,5 +67,6 @@ def fit_shares(source: Engine, class_weights: np.ndarray, n_target: float) -> Ef
     """
     counts = source.summary.class_counts
     relaxation = relaxation_of_prior(int(np.count_nonzero(counts)))
-    calibrate = fit_scaling("bcts", source, counts, relaxation=relaxation)
+    kind = "bcts" if np.count_nonzero(counts) <= MOST_BIASES else "ts"
+    calibrate = fit_scaling(kind, source, counts, relaxation=relaxation)
     return EfficientShares(calibrate, class_weights[counts > 0], float(counts.sum() / n_target))

@@ -75,6 +75,13 @@ class ScoreRanks(Frozen):
         return np.append(0.0, inside), np.append(0.0, outside)
 
 
+def ranked_score(rows: Predictions, label: int) -> np.ndarray:
+    """(n,) by which rows are ranked; where p is one column, 1 - p would make small ones equal."""
+    if rows.p.ndim == 1:
+        return rows.p if label == 1 else -rows.p
+    return np.ascontiguousarray(rows.p[:, label])
+
+
 def rank_scores(source: Engine, labels: tuple[int, ...], weights: np.ndarray) -> list[ScoreRanks]:
     """The ranks of the source's scores of these classes, rows weighted by label."""
     rows = source.in_memory
@@ -113,7 +120,7 @@ def _rank_rows(
     rows: Predictions, label: int, weights: np.ndarray, counts: np.ndarray
 ) -> ScoreRanks:
     """Of rows in memory."""
-    scores, place = np.unique(rows.matrix[:, label], return_inverse=True)
+    scores, place = np.unique(ranked_score(rows, label), return_inverse=True)
     mass, here = rows.frequency * weights[rows.labels], rows.labels == label
     G = len(scores)
     inside, outside = (np.bincount(place, mass * one, G) for one in (here, ~here))
@@ -143,6 +150,7 @@ class RankTerm(Frozen):
     share: np.ndarray
     by_prior: bool  # whether the shares are class priors
     value: float
+    n_classes: int
 
     def at(self, rows: DecidedRows, y: np.ndarray) -> np.ndarray:
         """(n,) for these labels."""
@@ -162,7 +170,9 @@ class RankTerm(Frozen):
         if id(self) not in rows.kept:
             found, others = np.zeros((len(rows), rows.p.shape[1])), np.zeros(len(rows))
             for label, share, one in zip(self.labels, self.share, self.ranks, strict=True):
-                own, other = one.influence(np.ascontiguousarray(rows.p[:, label]))
+                exact = one.scores is not None
+                score = ranked_score(rows.batch, label) if exact else rows.p[:, label].copy()
+                own, other = one.influence(score)
                 found[:, label] = share * (own - other)
                 others += share * other
             rows.kept[id(self)] = found + others[:, None]
@@ -170,6 +180,6 @@ class RankTerm(Frozen):
 
     @cached_property
     def _areas(self) -> np.ndarray:
-        areas = np.zeros(max(self.labels) + 1)
+        areas = np.zeros(self.n_classes)
         areas[list(self.labels)] = [one.area for one in self.ranks]
         return areas

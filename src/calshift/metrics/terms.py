@@ -14,7 +14,7 @@ from calshift.engines import Blocks
 from calshift.engines.base import Engine
 from calshift.errors import InvalidInput
 from calshift.metrics.catalogue import Metric
-from calshift.metrics.class_counts import ClassShares
+from calshift.metrics.class_counts import ROUNDING, ClassShares
 from calshift.metrics.decision_rule import DecisionRule
 from calshift.metrics.efficient_shares import EfficientShares
 from calshift.metrics.ranking import RankTerm, ScoreRanks, rank_scores
@@ -105,7 +105,9 @@ def _linearise(
     assert tables is not None
     if metric.ratio is not None:
         label = metric.ratio
-        mean = max(float(tables.mean[label]), 1e-12)
+        mean = float(tables.mean[label])
+        if mean <= ROUNDING:
+            return Linearised(ExpectedRatioTerm(label, 0.0, np.inf), 0.0, undefined=(label,))
         value = float(tables.prior[label]) / mean
         return Linearised(ExpectedRatioTerm(label, value, mean), value)
     assert metric.function is not None
@@ -121,7 +123,7 @@ def _linearise_areas(metric: Metric, ranks: dict[int, ScoreRanks]) -> Linearised
     prior = np.array([one.prior for one in used])
     share = prior / prior.sum() if metric.weighted else np.full(len(used), 1 / max(len(used), 1))
     value = float(share @ np.array([one.area for one in used]))
-    term = RankTerm(tuple(known), used, share, metric.weighted, value)
+    term = RankTerm(tuple(known), used, share, metric.weighted, value, metric.n_classes)
     return Linearised(term, value, shifts=True, undefined=missing)
 
 

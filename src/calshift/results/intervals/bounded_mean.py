@@ -5,7 +5,8 @@ Between two bounds, the score interval of Wilson (1927): all values t with
     |estimate - t| <= z sqrt(t (1 - t) / size),        size = estimate (1 - estimate) / error^2
 
 after scaling the range to (0, 1); it never leaves the range, and has a width at its ends too. Above
-0 alone the interval is normal for the logarithm, otherwise for the estimate itself.
+0 alone the interval is normal for the logarithm if the error is at most half the estimate, and
+otherwise for the estimate itself.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 LEAST_SHARE = 1e-9  # of the distance from a bound
+ROUNDING = 1e-7  # of a standard error, the root of the rounding of a variance
+MOST_RELATIVE = 0.5  # of a standard error, beyond which a logarithm is not nearly normal
 
 
 def bounded_interval(
@@ -27,8 +30,8 @@ def bounded_interval(
         share = float(np.clip((estimate - least) / (most - least), 0.0, 1.0))
         low, high = score_interval(share, error / (most - least), z, rows)
         return least + (most - least) * low, least + (most - least) * high
-    if least == 0 and estimate > 0 and error > 0:
-        factor = float(np.exp(min(z * error / estimate, 700.0)))
+    if least == 0 and 0 < error <= MOST_RELATIVE * estimate:
+        factor = float(np.exp(z * error / estimate))
         return estimate / factor, estimate * factor
     low, high = estimate - z * error, estimate + z * error
     return max(low, least), min(high, most)
@@ -40,7 +43,7 @@ def score_interval(share: float, error: float, z: float, rows: float) -> tuple[f
     Nearer to a bound than its error, a share has a size of 1 / error: the interval is then about
     z^2 errors wide.
     """
-    if error <= 0:
+    if error <= ROUNDING:
         if LEAST_SHARE < share < 1 - LEAST_SHARE:
             return share, share
         size = max(rows, 1.0)
