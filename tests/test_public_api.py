@@ -23,6 +23,7 @@ SURE = ("interval", "n_boot", "rng", "n_jobs", "progress")
 PASSES = ("progress", "checkpoint")  # of data that is read in passes
 FOUND = ("label", "columns", "logits", "classes", "labelled")
 PAIR = ("p_source", "y_source", "p_target")
+MEASURED = ("metrics", "decision", "cost", "positive")
 PROMISED = {
     "calibration_error": (("p", "y"), (*ASKED, *SURE, *PASSES)),
     "target_calibration_error": (PAIR, ("weights", "check", "drift", *ASKED, *SURE, *PASSES)),
@@ -44,13 +45,16 @@ PROMISED = {
     ),
     "recalibrate": (
         PAIR,
-        ("method", "weights", "kind", "norm", "folds", "rng", "check", "progress"),
+        ("method", "weights", "kind", "norm", "folds", "rng", "check", "progress", *MEASURED),
     ),
     "canonical_error_bound": (
         ("p", "y", "p_target"),
         ("loss", "method", "weights", "folds", "rng", "check"),
     ),
-    "monitor": ((*PAIR, "time"), ("window", "rows", "weights", "check", "drift", *ASKED, *SURE)),
+    "monitor": (
+        (*PAIR, "time"),
+        ("window", "rows", "weights", "check", "drift", *ASKED, *SURE, *MEASURED),
+    ),
     "resample_label_shift": (("y",), ("prior", "imbalance_factor", "size", "rng")),
     "write_report": (("result", "path"), ("level", "max_error", "gate")),
     "softmax": (("logits", "axis"), ()),
