@@ -154,10 +154,14 @@ class RecalibrationResult(Frozen):
             lines.append(f"{name:>8} {one.root:>{sign}9.4f} {ends:>19}")
         lines += ["", *self._metric_lines(level), ""]
         scores = (
-            "of {}: {:+.4f} to {:+.4f}".format(name, *one.confidence_interval(level))
-            for name, one in (("accuracy", self.accuracy), ("log loss", self.log_loss))
+            "{} {:+.4f} to {:+.4f}".format(name, *one.confidence_interval(level))
+            for name, one in (
+                ("accuracy of the most probable class", self.accuracy),
+                ("log loss", self.log_loss),
+            )
         )
-        return "\n".join([*lines, f"judged by the change, {head}, {', '.join(scores)}"])
+        judged = f"judged by the change with the class priors before ({head}):"
+        return "\n".join([*lines, judged, f"  {', '.join(scores)}"])
 
     def _metric_lines(self, level: float) -> Iterator[str]:
         """One line a metric."""
