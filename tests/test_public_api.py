@@ -29,6 +29,11 @@ PROMISED = {
     "target_calibration_error": (PAIR, ("weights", "check", "drift", *ASKED, *SURE, *PASSES)),
     "labelled_metrics": (("p", "y"), (*DECIDED, *SURE, *PASSES)),
     "target_metrics": (PAIR, (*DECIDED, "weights", "check", "drift", *SURE, *PASSES)),
+    "decision_threshold": (
+        PAIR,
+        ("cost", "keep", "at", "method", "weights", "decision", "positive", "metrics", "check"),
+    ),
+    "decision_curve": (PAIR, ("thresholds", "positive", "weights", "check")),
     "label_shift_weights": (PAIR, ("method", "diagnose", *PASSES)),
     "weights_from_labels": (("y_source", "y_target", "n_classes"), ()),
     "check_label_shift": (PAIR, ("level", "n_boot", "rng", *PASSES)),
@@ -47,13 +52,16 @@ PROMISED = {
     ),
     "recalibrate": (
         PAIR,
-        ("method", "weights", "kind", "norm", "folds", "rng", "check", "progress"),
+        ("method", "weights", "kind", "norm", "folds", "rng", "check", "progress", *DECIDED),
     ),
     "canonical_error_bound": (
         ("p", "y", "p_target"),
         ("loss", "method", "weights", "folds", "rng", "check"),
     ),
-    "monitor": ((*PAIR, "time"), ("window", "rows", "weights", "check", "drift", *ASKED, *SURE)),
+    "monitor": (
+        (*PAIR, "time"),
+        ("window", "rows", "weights", "check", "drift", *ASKED, *SURE, *DECIDED),
+    ),
     "resample_label_shift": (("y",), ("prior", "imbalance_factor", "size", "rng")),
     "write_report": (("result", "path"), ("level", "max_error", "gate")),
     "softmax": (("logits", "axis"), ()),

@@ -137,22 +137,67 @@ def plot_weights(class_weights: ClassWeights, ax: Any = None) -> Any:
 
 def plot_monitoring(found: MonitoringResult, ax: Any, level: float, max_error: float | None) -> Any:
     """Draw the error of each window with its interval; unreliable ones are hollow."""
-    wide = ax is None
-    ax = _axes(ax)
-    if wide:
-        ax.figure.set_size_inches(8, 4)
-    at = _middles(found)
-    if all(result.has_interval for result in found.results):
-        _draw_band(ax, at, *found.band(level), TARGET)
-    ax.plot(at, found.roots, color=TARGET, linewidth=1.4, zorder=2)
-    _draw_points(ax, at, found.roots, found.trusted, "target", 30)
+    ax = _wide_axes(ax)
+    has_interval = all(result.has_interval for result in found.results)
+    band = found.band(level) if has_interval else None
+    _draw_series(ax, found, found.roots, band, found.trusted)
     before = found.results[-1].source
     if before is not None:
-        ax.axhline(before.root, color=SOURCE, linestyle=(0, (4, 3)), linewidth=1, label="source")
+        _draw_source(ax, before.root)
     if max_error is not None:
         ax.axhline(max_error, color="#a3221a", linewidth=1.2, label="limit")
     norm = found.results[-1].norm
     ax.set(ylabel=f"calibration error (L{norm:g})", ylim=(0, None))
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
+    return ax
+
+
+def plot_monitored_metric(found: MonitoringResult, name: str, ax: Any, level: float) -> Any:
+    """Draw a metric of each window with its interval; unreliable ones are hollow."""
+    estimates = found.estimates_of(name)
+    ax = _wide_axes(ax)
+    has_interval = all(one.has_interval for one in estimates)
+    band = found.series(name, level)[1:] if has_interval else None
+    trusted = np.array([one.trusted for one in estimates], dtype=bool)
+    _draw_series(ax, found, np.array([one.estimate for one in estimates]), band, trusted)
+    if estimates[-1].source is not None:
+        _draw_source(ax, estimates[-1].source)
+    ax.set_ylabel(estimates[-1].title, parse_math=False)
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
+    return ax
+
+
+def plot_monitoring_panels(found: MonitoringResult, level: float, max_error: float | None) -> Any:
+    """A figure of the error, and of the first metric below it if there are metrics."""
+    if not found.metric_names:
+        return plot_monitoring(found, None, level, max_error).figure
+    upper = _wide_axes(None)
+    figure = upper.figure
+    figure.set_size_inches(8, 7)
+    upper.set_subplotspec(figure.add_gridspec(2, 1)[0])
+    plot_monitoring(found, upper, level, max_error)
+    plot_monitored_metric(found, found.metric_names[0], figure.add_subplot(2, 1, 2), level)
+    return figure
+
+
+def _wide_axes(ax: Any) -> Any:
+    """The axes given, or wide ones."""
+    if ax is None:
+        ax = _axes(None)
+        ax.figure.set_size_inches(8, 4)
+    return ax
+
+
+def _draw_series(
+    ax: Any, found: MonitoringResult, values: np.ndarray, band: Any, trusted: np.ndarray
+) -> None:
+    """One point a window with its interval, over time or rows."""
+    at = _middles(found)
+    if band is not None:
+        low, high = band
+        _draw_band(ax, at, low, high, TARGET)
+    ax.plot(at, values, color=TARGET, linewidth=1.4, zorder=2)
+    _draw_points(ax, at, values, trusted, "target", 30)
     if isinstance(found.windows[0].start, np.datetime64):
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
@@ -160,8 +205,10 @@ def plot_monitoring(found: MonitoringResult, ax: Any, level: float, max_error: f
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     else:
         ax.set(xlabel="row")
-    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
-    return ax
+
+
+def _draw_source(ax: Any, value: float) -> None:
+    ax.axhline(value, color=SOURCE, linestyle=(0, (4, 3)), linewidth=1, label="source")
 
 
 def plot_metrics(found: MetricsResult, ax: Any, level: float) -> Any:

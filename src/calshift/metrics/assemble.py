@@ -15,10 +15,13 @@ from calshift.diagnostics.sample_conditions import MOST_WIDTH, check_sample_size
 from calshift.diagnostics.trust import collect_warnings, prior_conditions
 from calshift.diagnostics.weight_conditions import are_estimated
 from calshift.engines.base import Engine
+from calshift.engines.sample_summary import SampleSummary
 from calshift.metrics.catalogue import Metric
+from calshift.metrics.class_counts import ClassRatio
 from calshift.metrics.decision_rule import DecisionRule
 from calshift.metrics.estimate import MetricValues
 from calshift.metrics.ranking import RESOLUTION
+from calshift.metrics.row_scores import CellScore
 from calshift.results import ClassWeights, Diagnostic, LabelShiftCheck, MetricEstimate
 from calshift.results.metrics import MetricsResult
 
@@ -39,10 +42,12 @@ def labelled_metrics_result(
     conditions = (order, check_sample_size(summary.size, float("inf"), "sample"))
     diagnostics = settle(conditions, waive)
     trusted = not any(one.failed for one in diagnostics)
-    rows = (summary.effective_size,) * 2
     estimates = {
         metric.name: replace(
-            _estimate(metric, found, k, rows, trusted, waive),
+            _estimate(
+                metric, found, k, _rows_behind(metric, summary, None, summary.effective_size),
+                trusted, waive,
+            ),
             source=None, _source_error=None, _difference_error=None,
         )
         for k, metric in enumerate(metrics)
@@ -72,9 +77,15 @@ def target_metrics_result(
     conditions = prior_conditions(class_weights, check, tables, target.size)
     diagnostics = settle(conditions, waive)
     trusted = not any(one.failed for one in diagnostics)
-    rows = (class_weights.ess, source.effective_size)
     estimates = {
-        metric.name: _estimate(metric, found, k, rows, trusted, waive)
+        metric.name: _estimate(
+            metric,
+            found,
+            k,
+            _rows_behind(metric, source, target, class_weights.ess),
+            trusted,
+            waive,
+        )
         for k, metric in enumerate(metrics)
     }
     notes = collect_warnings(diagnostics, class_weights, others=_notes(metrics, found, samples[0]))
@@ -86,6 +97,28 @@ def target_metrics_result(
         diagnostics=diagnostics, warnings=notes, classes=source.classes,
         _influence=found.influence, **about,
     )  # fmt: skip
+
+
+def _rows_behind(
+    metric: Metric, source: SampleSummary, target: SampleSummary | None, ess: float
+) -> tuple[float, float]:
+    """Effective rows behind a metric on the target, and on the source.
+
+    Predictions of the target's rows are counted; class priors are not a share of source rows.
+    """
+    score, function = metric.score, metric.function
+    if isinstance(score, CellScore) and not score.hits.any():
+        if score.actual.any():
+            return np.inf, source.effective_size
+        return (ess if target is None else target.effective_size), source.effective_size
+    if (
+        isinstance(function, ClassRatio)
+        and function.label is not None
+        and function.name == "recall"
+    ):
+        rows = float(source.class_effective_size[function.label])
+        return min(ess, rows), rows
+    return ess, source.effective_size
 
 
 def _estimate(

@@ -1,4 +1,4 @@
-"""A calibration error for each window of the target's rows."""
+"""A calibration error, and metrics if asked for, for each window of the target's rows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from calshift._core.predictions import Predictions, concatenate_rows
 from calshift._core.validate import is_number, validate_flag, validate_number
+from calshift.api.metrics import MetricPlan, metrics_of_target
 from calshift.diagnostics.conditions import LABEL_FREE, LABEL_SHIFT, validate_waive
 from calshift.diagnostics.label_shift_check import label_shift_check, least_draws
 from calshift.diagnostics.label_tables import tabulate_labels
@@ -23,7 +24,7 @@ from calshift.errors import InvalidInput, UnreliableWeights
 from calshift.inference.assemble import target_result
 from calshift.inference.options import Options, Progress, Resampling
 from calshift.monitoring.windows import split_windows
-from calshift.results import MonitoringResult, Skipped
+from calshift.results import CalibrationErrorResult, MetricsResult, MonitoringResult, Skipped
 from calshift.weights import DEFAULT
 
 LEAST_ROWS = int(LEAST_TARGET)  # of a window
@@ -56,8 +57,15 @@ def monitor(
     stratified: bool = False,
     drift: float = 0.0,
     waive: Iterable[str] = (),
+    metrics: Any = None,
+    decision: Any = "argmax",
+    cost: Any = None,
+    positive: Any = None,
 ) -> MonitoringResult:
     """Estimate `target_calibration_error` for each window of the target's rows.
+
+    With ``metrics`` the `target_metrics` of each window as well, with its class weights and its
+    test of label shift.
 
     Parameters
     ----------
@@ -75,11 +83,14 @@ def monitor(
         callback ``progress(done, total)``, in windows
     check, weights, drift, waive, ...
         as in `target_calibration_error`
+    metrics, decision, cost, positive : optional
+        as in `target_metrics`, but that None computes no metrics
 
     Returns
     -------
     MonitoringResult
-        with ``.results``, ``.windows``, ``.band(level)`` and ``.plot(max_error=)``
+        with ``.results``, ``.windows``, ``.band(level)`` and ``.plot(max_error=)``; of metrics
+        ``.metrics``, ``.series(name, level)`` and ``.plot(metric=)``
 
     Raises
     ------
@@ -101,6 +112,10 @@ def monitor(
     >>> series = calshift.monitor(p_source, y_source, p_target, rows=1000)
     >>> [round(result.root, 2) for result in series.results]
     [0.1, 0.1]
+    >>> series = calshift.monitor(p_source, y_source, p_target, rows=1000, metrics="accuracy")
+    >>> estimates, low, high = series.series("accuracy")
+    >>> estimates.round(2)
+    array([0.82, 0.82])
     """
     smoothing = bins, binning, kernel, bandwidth
     drift = validate_number(drift, "drift", 0, 1)
@@ -113,7 +128,10 @@ def monitor(
         msg = f"windows must have at least {LEAST_ROWS} rows; none has: make them longer"
         raise InvalidInput(msg)
     waived = validate_waive(waive, LABEL_FREE, validate_flag(check, "check"))
-    results, seed = [], rng if is_number(rng) else 0
+    plan = _plan_metrics(source, metrics, decision, cost, positive)
+    results: list[CalibrationErrorResult] = []
+    measured: list[MetricsResult] = []
+    seed = rng if is_number(rng) else 0
     tables = tabulate_labels(source, means=True)
     level = LEVEL / len(long)
     draws = max(int(np.clip(2 / level, *DRAWS)), least_draws(level))
@@ -123,6 +141,10 @@ def monitor(
             checked = label_shift_check(source, sample, level, draws, seed)
         asked = (options, weights, resampling, checked, waived, tables)
         results.append(target_result(source, sample, *asked))
+        if plan is not None:
+            used = (results[-1].class_weights, checked, waived, interval, drift, resampling)
+            one = metrics_of_target((source, sample), plan, *used)
+            measured.append(replace(one, _influence=None))  # which has a number for each source row
         if progress is not None:
             progress(done + 1, len(long))
     reason = f"fewer than {LEAST_ROWS} rows"
@@ -131,9 +153,24 @@ def monitor(
         replace(place, rows=float(one.n_target or place.rows))
         for (place, _), one in zip(long, results, strict=True)
     )
-    found = MonitoringResult(tuple(results), tuple(sized), tuple(skipped))
+    found = MonitoringResult(
+        tuple(results), tuple(sized), tuple(skipped), None if plan is None else tuple(measured)
+    )
     _warn_unreliable(found)
     return found
+
+
+def _plan_metrics(
+    source: Engine, metrics: Any, decision: Any, cost: Any, positive: Any
+) -> MetricPlan | None:
+    """The metrics of every window, validated once; None if there are none."""
+    if metrics is not None:
+        return MetricPlan.of(source.summary, metrics, decision, cost, positive)
+    usual = isinstance(decision, str) and decision == "argmax"
+    if not usual or cost is not None or positive is not None:
+        msg = "decision, cost and positive need metrics=, such as metrics=['accuracy']"
+        raise InvalidInput(msg)
+    return None
 
 
 def _read_windows(target: Engine, parts: list[np.ndarray]) -> Iterator[Predictions]:

@@ -1,4 +1,4 @@
-"""Recalibrated probabilities, with cross-fitted calibration errors before and after."""
+"""Recalibrated probabilities, with cross-fitted errors and metrics before and after."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from calshift.inference.options import Options, Progress
 from calshift.recalibration import DEFAULT_RECALIBRATOR, make_recalibrator
 from calshift.recalibration.assessment.fallback import choose_fallback
 from calshift.recalibration.assessment.fragility import describe_fragility
+from calshift.recalibration.assessment.metrics import measure_rows, plan_metrics
 from calshift.recalibration.assessment.scores import ClassDistribution, Scores, Strata
 from calshift.recalibration.cross_fit import FoldedSample, draw_folds, fit_folds
 from calshift.results import RecalibrationResult
@@ -45,6 +46,10 @@ def recalibrate(
     check: bool = True,
     waive: Iterable[str] = (),
     progress: Progress | None = None,
+    metrics: Any = None,
+    decision: Any = "argmax",
+    cost: Any = None,
+    positive: Any = None,
 ) -> RecalibrationResult:
     """Recalibrate the target's probabilities without its labels.
 
@@ -62,16 +67,21 @@ def recalibrate(
     check : whether to test that only the class distribution has changed
     waive : names of conditions for ``.trusted`` to do without, as in `target_calibration_error`
     progress : callback ``progress(done, total)``, in fits
+    metrics, decision, cost, positive : as in `target_metrics`, for the metrics before and after
 
     Returns
     -------
     RecalibrationResult
+        with ``.probabilities``, ``.recalibrator``, ``.before`` and ``.after``, ``.metrics_before``,
+        ``.metrics_after`` and ``.metric_changes``
 
     Notes
     -----
     ``.after`` is cross-fitted: each fold of both samples is recalibrated by a fit to the other
     folds, and the label-free error is that of all folds together. The recalibrator returned, fitted
-    to all rows, should be slightly better. An error of estimated class weights is largely common to
+    to all rows, should be slightly better. So are ``.metrics_after``, of the same rows with the
+    class weights of ``.after``; the rule that ``decision`` names is applied before and after. An
+    error of estimated class weights is largely common to
     the recalibration and to its assessment: it is part of the interval of ``.after``, not of the
     estimate.
 
@@ -99,7 +109,8 @@ def recalibrate(
     target = samples[1]
     found = recalibrate_samples(
         samples, method=method, weights=weights, kind=kind, norm=norm, folds=folds, rng=rng,
-        check=check, waive=waive, progress=progress,
+        check=check, waive=waive, progress=progress, metrics=metrics, decision=decision, cost=cost,
+        positive=positive,
     )  # fmt: skip
     return replace(found, probabilities=found.recalibrator.transform(target).p)
 
@@ -116,6 +127,10 @@ def recalibrate_samples(
     check: bool = True,
     waive: Iterable[str] = (),
     progress: Progress | None = None,
+    metrics: Any = None,
+    decision: Any = "argmax",
+    cost: Any = None,
+    positive: Any = None,
 ) -> RecalibrationResult:
     """`recalibrate` of source and target without the recalibrated probabilities.
 
@@ -132,6 +147,7 @@ def recalibrate_samples(
     generator = validate_rng(rng)
     of = draw_folds(samples[0], samples[1], validate_integer(folds, "folds", 2), generator)
     fitted, used = make_recalibrator(method), DEFAULT if weights is None else weights
+    plan = plan_metrics(Arrays(samples[0]).summary, metrics, decision, cost, positive)
     before = target_calibration_error(
         samples[0], None, samples[1], weights=used, kind=kind, norm=norm, waive=waived,
         rng=int(rng) if is_number(rng) else int(generator.integers(2**31)),
@@ -139,6 +155,7 @@ def recalibrate_samples(
     strata, scores = Strata(samples[0]), Scores.of(samples[0])
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", UnreliableWeights)  # given with the error before
+        metrics_before = measure_rows(samples[0], samples[1], plan, before, waived)
         fitted.fit(samples[0], None, samples[1], weights=weights)
         notes, usable = _recalibration_notes(samples[1], weights)
         if fragile := describe_fragility(samples[0], before):
@@ -162,6 +179,8 @@ def recalibrate_samples(
             change=compare_results(after, before),
             accuracy=changes.accuracy,
             log_loss=changes.log_loss,
+            metrics_before=metrics_before,
+            metrics_after=measure_rows(first.in_memory, second.in_memory, plan, after, waived),
             folds=len(fits),
             notes=notes,
             usable=usable,

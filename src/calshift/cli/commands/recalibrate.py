@@ -11,6 +11,7 @@ from calshift._core.memory import release_memory
 from calshift._core.outputs import Outputs
 from calshift.cli import options as opt
 from calshift.cli import outputs as out
+from calshift.cli.commands.monitor import metric_arguments, metric_options
 from calshift.cli.options import read_weights
 from calshift.cli.progress import progress_bar
 from calshift.cli.samples import read_pair
@@ -34,6 +35,7 @@ from calshift.report import recalibration_dict, render_json
 @opt.seed_option
 @opt.no_check_option
 @opt.waive_option
+@metric_options
 @opt.gate_options
 @click.option("--save", metavar="FILE", help="Write the recalibrator, for `calshift apply`.")
 @out.json_option
@@ -42,11 +44,12 @@ def recalibrate(source: str, target: str, **options: Any) -> int:
     """Recalibrate the probabilities of TARGET, without its labels.
 
     The output has all columns and rows of TARGET; only the probabilities differ. The calibration
-    error before and after (cross-fitted) is printed; --max-error applies to the error after.
+    error and metrics before and after (cross-fitted) are printed; --max-error applies to the error
+    after.
     """
     out.check_outputs(options, ("output", "save", "json"), (source, target))
     out.check_same_extension(options["output"], target)
-    gate = opt.gate_option(options)
+    gate, metrics = opt.gate_option(options), metric_arguments(options)
     check_file(Path(target))  # the output is one file
     pair = read_pair(source, target, opt.column_spec(options))
     weights = options["weights"]
@@ -58,7 +61,7 @@ def recalibrate(source: str, target: str, **options: Any) -> int:
         found = recalibrate_samples(
             samples, method=options["method"], weights=weights, folds=options["folds"],
             rng=options["seed"], check=not options["no_check"], waive=options["waive"],
-            progress=progress,
+            progress=progress, **metrics,
         )  # fmt: skip
     report = recalibration_dict(found, gate, **opt.provenance(source, target), seed=options["seed"])
     reader.parts.check_unchanged(0)

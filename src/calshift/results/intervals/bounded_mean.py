@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-LEAST_SHARE = 1e-9  # of the distance from a bound
+FEW_EVENTS = 5.0  # rows that differ from the others, for a standard error to be relied on
 ROUNDING = 1e-7  # of a standard error, the root of the rounding of a variance
 MOST_RELATIVE = 0.5  # of a standard error, beyond which a logarithm is not nearly normal
 
@@ -41,14 +41,15 @@ def score_interval(share: float, error: float, z: float, rows: float) -> tuple[f
     """Of a share in [0, 1] with this standard error.
 
     Nearer to a bound than its error, a share has a size of 1 / error: the interval is then about
-    z^2 errors wide.
+    z^2 errors wide. A share of few rows has at most their size: that all of them are predicted
+    correctly does not make a model perfect.
     """
-    if error <= ROUNDING:
-        if LEAST_SHARE < share < 1 - LEAST_SHARE:
-            return share, share
-        size = max(rows, 1.0)
-    else:
-        size = max(share * (1 - share) / error**2, 1 / error)
+    few = min(share, 1 - share) * rows < FEW_EVENTS  # of rows that a bound is far from certain
+    if error <= ROUNDING and not few:
+        return share, share
+    size = np.inf if error <= ROUNDING else max(share * (1 - share) / error**2, 1 / error)
+    if few:
+        size = min(size, max(rows, 1.0))
     middle = (share + z**2 / (2 * size)) / (1 + z**2 / size)
     reach = z / (1 + z**2 / size) * np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
     return max(float(middle - reach), 0.0), min(float(middle + reach), 1.0)
