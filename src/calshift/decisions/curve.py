@@ -68,7 +68,7 @@ def decision_curve(
     weights: Any = DEFAULT,
     check: bool = True,
     waive: Iterable[str] = (),
-    rng: Any = 0,
+    rng: Any = None,
 ) -> DecisionCurve:
     """Net benefit by threshold, with labels or, given a target, without.
 

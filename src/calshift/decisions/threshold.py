@@ -49,7 +49,7 @@ def decision_threshold(
     metrics: Any = None,
     check: bool = True,
     waive: Iterable[str] = (),
-    rng: Any = 0,
+    rng: Any = None,
 ) -> DecisionThreshold:
     """The decision threshold or rule for the target, without its labels.
 
