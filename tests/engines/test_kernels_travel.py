@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 
 import calshift
@@ -13,6 +14,7 @@ from calshift.weights import METHODS
 from tests.engines.samples import P_SOURCE, P_TARGET, Y_SOURCE
 
 ASKED = [{}, {"norm": 1}, {"kind": "top-label"}, {"stratified": True}, {"bins": 15}]
+COSTS = 1.0 - np.eye(P_SOURCE.shape[1])
 MOST_BYTES = 2_000_000
 
 
@@ -57,3 +59,19 @@ def test_kernels_travel_alone(method, asked):
     found = calshift.target_calibration_error(*samples, **asked)
     assert found.estimate == pytest.approx(whole.estimate, rel=1e-9)
     assert found.standard_error == pytest.approx(whole.standard_error, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+@pytest.mark.parametrize("metrics", [None, "roc_auc_ovr_weighted", "oe_ratio_per_class"])
+def test_kernels_of_metrics_travel_alone(metrics):
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    asked = {"metrics": metrics, "decision": "cost", "cost": COSTS, "drift": 0.01}
+    whole = calshift.target_metrics(P_SOURCE, Y_SOURCE, P_TARGET, **asked)
+    samples = Elsewhere(P_SOURCE, Y_SOURCE), None, Elsewhere(P_TARGET)
+    found = calshift.target_metrics(*samples, **asked)
+    for name, one in whole.items():
+        close = {"abs": 2e-3} if "roc" in name else {"rel": 1e-9}
+        assert found[name].estimate == pytest.approx(one.estimate, **close)
+        assert found[name].confidence_interval() == pytest.approx(
+            one.confidence_interval(), **close
+        )

@@ -134,6 +134,22 @@ def test_answers_are_those_of_arrays(written, case):
     assert np.allclose(*intervals, rtol=1e-9, atol=1e-15)
 
 
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+def test_metrics_are_those_of_arrays(written):
+    source = calshift.scan_spark(written({"p": P, "y": Y}, parts=3))
+    target = calshift.scan_spark(written({"p": Q}, parts=2), labelled=False)
+    asked = {"metrics": ("accuracy", "f1_macro", "log_loss", "expected_cost", "roc_auc_ovr")}
+    asked["cost"] = 1.0 - np.eye(P.shape[1])
+    found = calshift.target_metrics(source, None, target, check=False, **asked)
+    expected = calshift.target_metrics(P, Y, Q, check=False, **asked)
+    for name, one in expected.items():
+        area = name == "roc_auc_ovr"  # in cells of the score grid
+        for value in ("estimate", "source", "standard_error"):
+            close = {"abs": 2e-3} if area else {"rel": 1e-9}
+            assert getattr(found[name], value) == pytest.approx(getattr(one, value), **close), name
+    assert any("count as equal in AUC" in note for note in found.warnings)
+
+
 def test_classes_are_taken_in_the_order_asked_for(written):
     turned = written(by_class(P[:, ::-1], NAMES[::-1]) | {"label": named(Y)})
     sample = calshift.scan_spark(turned, classes=NAMES)
