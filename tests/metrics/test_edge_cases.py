@@ -226,3 +226,19 @@ def test_a_bootstrap_of_few_labelled_rows():
     except calshift.InvalidInput:
         return
     check_numbers(found)
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+def test_averages_leave_out_classes_that_the_source_lacks():
+    model = calshift.simulate.GaussianSimulation(n_classes=4, dimensions=4, seed=1)
+    p, y = model.source(2000, rng=1)
+    q, _ = model.target(1000, rng=2)
+    kept = y != 3
+    names = ("recall_macro", "recall_per_class", "f1_macro", "f1_per_class")
+    found = calshift.target_metrics(p[kept], y[kept], q, metrics=names)
+    for stem in ("recall", "f1"):
+        classes = [found[f"{stem}[{k}]"] for k in range(4)]
+        mean = np.mean([one.estimate for one in classes[:3]])
+        assert found[f"{stem}_macro"].estimate == pytest.approx(mean)
+        assert classes[3].note
+        assert not classes[3].trusted

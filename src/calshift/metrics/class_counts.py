@@ -32,17 +32,24 @@ ROUNDING = 1e-9  # of a share, below which it is 0
 
 @dataclass(frozen=True, eq=False)
 class ClassShares(Frozen):
-    """(K,) shares of hits, of predicted and of actual rows of each class."""
+    """(K,) shares of hits, of predicted and of actual rows of each class.
+
+    Classes that are not ``known``, because the source lacks them, have no ratios: averages leave
+    them out.
+    """
 
     hits: np.ndarray
     predicted: np.ndarray
     actual: np.ndarray
+    known: np.ndarray | None = None  # (K,) bool; None for all
 
     @staticmethod
-    def of(hits: np.ndarray, predicted: np.ndarray, actual: np.ndarray) -> ClassShares:
+    def of(
+        hits: np.ndarray, predicted: np.ndarray, actual: np.ndarray, known: np.ndarray | None = None
+    ) -> ClassShares:
         """Of estimates, which are kept within their possible range."""
         most = np.minimum(predicted, actual)
-        return ClassShares(np.clip(hits, 0.0, np.maximum(most, 0.0)), predicted, actual)
+        return ClassShares(np.clip(hits, 0.0, np.maximum(most, 0.0)), predicted, actual, known)
 
     @property
     def stacked(self) -> np.ndarray:
@@ -52,8 +59,9 @@ class ClassShares(Frozen):
 
     @property
     def occurring(self) -> np.ndarray:
-        """(K,) bool, classes that are predicted or actual."""
-        return np.asarray(np.maximum(self.predicted, self.actual) > ROUNDING)
+        """(K,) bool, known classes that are predicted or actual."""
+        found = np.maximum(self.predicted, self.actual) > ROUNDING
+        return np.asarray(found if self.known is None else found & self.known)
 
 
 class Value(NamedTuple):
@@ -99,6 +107,8 @@ class ClassRatio:
         whole = shares.stacked
         above, below = top @ whole, bottom @ whole
         undefined = below <= ROUNDING
+        if shares.known is not None:
+            undefined |= ~shares.known
         below = np.where(undefined, 1.0, below)
         ratio = np.where(undefined, 0.0, above / below)
         gradient = (top[:3, None] - ratio * bottom[:3, None]) / below

@@ -66,11 +66,12 @@ class Linearised(Frozen):
 
 @dataclass(frozen=True, eq=False)
 class ClassTables(Frozen):
-    """(K, K) shares by predicted and true class, and (K,) mean predictions."""
+    """(K, K) shares by predicted and true class, (K,) class priors and mean predictions."""
 
     confusion: np.ndarray
     prior: np.ndarray
     mean: np.ndarray
+    known: np.ndarray | None = None  # (K,) bool, classes with source rows; None for all
 
     def mean_of(self, score: RowScore) -> float | None:
         """The mean of a score of the cells, with which the confusion matrix agrees; else None."""
@@ -84,7 +85,8 @@ class ClassTables(Frozen):
     @property
     def shares(self) -> ClassShares:
         """What metrics depend on."""
-        return ClassShares.of(np.diag(self.confusion), self.confusion.sum(axis=1), self.prior)
+        predicted = self.confusion.sum(axis=1)
+        return ClassShares.of(np.diag(self.confusion), predicted, self.prior, self.known)
 
 
 def linearise(
@@ -170,7 +172,7 @@ def tabulate_target(
     rule: DecisionRule,
     weights: np.ndarray,
     shares: EfficientShares,
-    known: ClassTables,
+    own: ClassTables,
 ) -> ClassTables:
     """Of the target, from labelled source rows with weights of mean 1 and unlabelled target rows.
 
@@ -180,10 +182,12 @@ def tabulate_target(
     n, m = source.summary.size, target.summary.size
     after = Blocks(target).total(partial(_shares_by_predicted, rule, shares))
     before = Blocks(source).total(partial(_weigh_by_label, rule, shares, weights))
-    cells = after["shares"] / m + known.confusion * weights - before["shares"] / n
-    prior = known.prior * weights
+    cells = after["shares"] / m + own.confusion * weights - before["shares"] / n
+    prior = own.prior * weights
     table = shift_to_margins(cells, after["rows"] / m, prior)
-    return ClassTables(table, prior, target.summary.mean_prediction)
+    seen = source.summary.class_counts > 0
+    known = None if seen.all() else seen
+    return ClassTables(table, prior, target.summary.mean_prediction, known)
 
 
 def _shares_by_predicted(
