@@ -24,8 +24,10 @@ from calshift.errors import InvalidInput
 EXTRAS = ("click", "jinja2", "matplotlib", "pyarrow")
 OPTIONS = {
     "n_boot": "draws", "n_jobs": "jobs", "rng": "seed", "max_error": "max-error",
-    **{name: name for name in ("checkpoint", "folds", "gate", "kind", "level", "norm", "rows",
-                               "weights", "window")},
+    "decision": "decision-threshold",
+    **{name: name for name in ("checkpoint", "cost", "drift", "folds", "gate", "kind", "level",
+                               "norm", "positive", "require", "rows", "waive", "weights",
+                               "window")},
 }  # fmt: skip
 FOR_FILES = {
     "use calshift.softmax": "pass --logits",
@@ -36,6 +38,10 @@ FOR_FILES = {
     'ask for interval="bootstrap", which serves everything, or "influence" for': (
         "use --interval bootstrap, which is always available, or influence for"
     ),
+    "name the class by positive=": "name the class by --positive",
+    "needs cost=, a matrix by": "needs --cost, a table of costs by",
+    ": pass a function": ": leave out --decision-threshold",
+    ' needs interval="influence"': " needs --interval influence",
     "columns=": "--columns",
     "label=": "--label",
     "checkpoint needs data that is scanned (calshift.scan); these rows are in memory": (

@@ -25,22 +25,28 @@ from calshift.report import (
     render_html,
     render_json,
     render_markdown,
+    render_metrics_markdown,
+    render_metrics_prometheus,
     render_prometheus,
     render_text,
 )
 
 WIDTH = 98
-FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
+Formats = dict[str, Callable[[dict[str, Any]], str]]
+FORMATS: Formats = {
     "report": render_html, "json": render_json, "markdown": render_markdown,
     "prometheus": render_prometheus,
+}  # fmt: skip
+FORMATS_OF_METRICS: Formats = {
+    "json": render_json, "markdown": render_metrics_markdown,
+    "prometheus": render_metrics_prometheus,
 }  # fmt: skip
 COLOURS = {"fine": "green", "breached": "red", "untrusted": "yellow"}
 
 json_option = click.option(
     "--json", metavar="FILE", help="Write the results as JSON; - is standard output."
 )
-output_options = combine_options(
-    click.option("--report", metavar="FILE", help="Write a report page (HTML)."),
+text_options = combine_options(
     json_option,
     click.option("--markdown", metavar="FILE", help="Write a Markdown block for a model card."),
     click.option(
@@ -48,6 +54,10 @@ output_options = combine_options(
     ),
     click.option("--quiet", "-q", is_flag=True, help="Print the verdict only."),
 )
+output_options = combine_options(
+    click.option("--report", metavar="FILE", help="Write a report page (HTML)."), text_options
+)
+plot_option = click.option("--plot", metavar="FILE", help="Draw the result (png, svg, pdf).")
 
 
 def check_outputs(
@@ -66,7 +76,7 @@ def check_outputs(
     if len(set(places)) < len(places):
         msg = f"two outputs have the same path: {', '.join(paths)}"
         raise InvalidInput(msg)
-    given = (options.get(name) for name in ("weights", "label"))  # each may be a file
+    given = (options.get(name) for name in ("weights", "label", "cost"))  # each may be a file
     read = (*read, *(name for name in given if name and os.path.isfile(name)))
     for name in read:
         validate_path(name, "an input")
@@ -106,20 +116,33 @@ def write_outputs(report: dict[str, Any], options: dict[str, Any]) -> None:
     print_report(report, options)
 
 
-def stage_report(files: Outputs, report: dict[str, Any], options: dict[str, Any]) -> None:
+def stage_report(
+    files: Outputs, report: dict[str, Any], options: dict[str, Any], formats: Formats = FORMATS
+) -> None:
     """Write the formats that were asked for."""
-    for name, render in FORMATS.items():
+    for name, render in formats.items():
         if options[name] is not None:
             stage_text(files, options[name], render(report))
 
 
-def print_report(report: dict[str, Any], options: dict[str, Any]) -> None:
+def print_report(
+    report: dict[str, Any],
+    options: dict[str, Any],
+    formats: Formats = FORMATS,
+    render: Callable[[dict[str, Any]], str] = render_text,
+) -> None:
     """Print the verdict and the tables."""
-    to_stderr = "-" in (options[name] for name in FORMATS)
-    judged = report["threshold"] is not None or not report["trusted"]
-    print_verdict(report["verdict"], report["status"] if judged else None, to_stderr)
+    to_stderr = "-" in (options[name] for name in formats)
+    print_verdict(report["verdict"], report["status"] if _is_judged(report) else None, to_stderr)
     if not options["quiet"]:
-        echo("\n" + render_text(report), to_stderr)
+        echo("\n" + render(report), to_stderr)
+
+
+def _is_judged(report: dict[str, Any]) -> bool:
+    """Whether a limit or a requirement was stated, or the result is not reliable."""
+    section = report["metrics"] if "threshold" in report else report
+    required = section is not None and bool(section["requirements"])
+    return required or report.get("threshold") is not None or report["status"] != "fine"
 
 
 def stage_text(files: Outputs, path: str | None, content: str) -> None:

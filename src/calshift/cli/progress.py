@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import click
@@ -36,6 +36,13 @@ def pass_bar() -> Iterator[Progress]:
     """A callback that shows a bar with the number of the pass on a terminal."""
     with ExitStack() as stack:
         yield _PassBar(stack)
+
+
+def estimate_progress(in_passes: bool, interval: Any) -> AbstractContextManager[Progress | None]:
+    """A bar for what takes long: passes over files, or a bootstrap."""
+    if in_passes:
+        return pass_bar()
+    return progress_bar("bootstrap") if interval == "bootstrap" else nullcontext()
 
 
 class _PassBar:

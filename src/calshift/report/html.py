@@ -12,7 +12,7 @@ from calshift.errors import InvalidInput
 from calshift.report.summary import summarize
 from calshift.report.svg import reliability_diagram
 from calshift.report.verdict import Gate
-from calshift.results import CalibrationErrorResult
+from calshift.results import CalibrationErrorResult, MetricsResult
 
 MOST_CLASSES = 800  # in the page's table; JSON has all. Keeps it below 500 KB
 MOST_PRIORS = 25  # classes whose priors are drawn
@@ -26,6 +26,7 @@ def write_report(
     level: float = 0.95,
     max_error: float | None = None,
     gate: str = "lower",
+    metrics: MetricsResult | None = None,
 ) -> None:
     """Write the report on a label-free calibration error as one self-contained HTML file.
 
@@ -41,6 +42,8 @@ def write_report(
         the largest calibration error allowed, in units of probability (of ``result.root``)
     gate : {"lower", "upper"}, default "lower"
         the end of the interval that must not be above ``max_error``
+    metrics : MetricsResult, optional
+        of `target_metrics` of the same samples, which the report then contains
 
     Raises
     ------
@@ -63,7 +66,11 @@ def write_report(
         needed = "target_calibration_error, without target labels"
         msg = f"result must come from {needed}; got {show(result)}"
         raise InvalidInput(msg)
-    write_atomically(path, render_html(summarize(result, Gate(max_error, gate, level))))
+    if metrics is not None and not isinstance(metrics, MetricsResult):
+        msg = f"metrics must come from target_metrics; got {show(metrics)}"
+        raise InvalidInput(msg)
+    report = summarize(result, Gate(max_error, gate, level), metrics=metrics)
+    write_atomically(path, render_html(report))
 
 
 def render_html(report: dict[str, Any]) -> str:

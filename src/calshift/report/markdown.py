@@ -8,6 +8,7 @@ from typing import Any
 from calshift._core.text import percent, printable
 
 CLASSES_SHOWN = 20
+METRICS_SHOWN = 40
 SPECIAL = re.compile(r"([\\`*_\[\]|~$]|^[#+-])")  # the rest is harmless within a line
 
 
@@ -22,12 +23,60 @@ def render_markdown(report: dict[str, Any]) -> str:
         *(_error(name, report[name]) for name in ("source", "target") if report[name] is not None),
         "", *_classes(report, level),
     ]  # fmt: skip
+    if report["metrics"] is not None:
+        lines += ["", *_metrics(report["metrics"], level)]
     if report["assumption"] is not None:
         lines += ["", _escape(report["assumption"]["verdict"])]
     lines += ["", *_conditions(report["diagnostics"])]
     lines += ["", *(f"- **Warning:** {_escape(note)}" for note in report["warnings"])]
+    return _end(lines, report)
+
+
+def render_metrics_markdown(report: dict[str, Any]) -> str:
+    """The same of metrics alone."""
+    lines = ["## Metrics under label shift", "", _escape(report["verdict"]), ""]
+    lines += [*_metrics(report, percent(report["level"])), "", *_conditions(report["diagnostics"])]
+    lines += ["", *(f"- **Warning:** {_escape(note)}" for note in report["warnings"])]
+    return _end(lines, report)
+
+
+def _end(lines: list[str], report: dict[str, Any]) -> str:
     made = f"calshift {report['versions'].get('calshift', '')}, {report['created']}"
     return "\n".join([*lines, "", f"*{_escape(made)}*"]).replace("\n\n\n", "\n\n") + "\n"
+
+
+def _metrics(metrics: dict[str, Any], level: str) -> list[str]:
+    """A table of metrics, and a list of requirements."""
+    positive = metrics["positive"]
+    rule = metrics["decision"] + ("" if positive is None else f"; positive class: {positive}")
+    lines = [
+        f"Metrics (predicted class: {_escape(rule)})", "",
+        f"| metric | target (no labels) | {level} interval | source (labelled) | change |",
+        "|---|---|---|---|---|", *map(_metric, metrics["metrics"][:METRICS_SHOWN]),
+    ]  # fmt: skip
+    hidden = len(metrics["metrics"]) - METRICS_SHOWN
+    lines += ["", f"and {hidden} more metrics"] if hidden > 0 else []
+    required = [
+        f"- Required: {_escape(one['text'])}: **{one['status']}**"
+        for one in metrics["requirements"]
+    ]
+    return [*lines, *(["", *required] if required else [])]
+
+
+def _metric(one: dict[str, Any]) -> str:
+    per, name = one["unit"] == "per 1000", _escape(one["name"])
+    name += (" (per 1000 rows)" if per else "") + ("" if one["trusted"] else " (**not trusted**)")
+    ends = one["interval"]
+    shown = "" if ends is None else " to ".join(_number(end, per) for end in ends)
+    before = "" if one["source"] is None else _number(one["source"], per)
+    change = "" if one["source"] is None else _number(one["difference"], per, "+")
+    return f"| {name} | {_number(one['estimate'], per)} | {shown} | {before} | {change} |"
+
+
+def _number(value: float | None, per_1000: bool, sign: str = "") -> str:
+    if value is None:
+        return "unknown"
+    return f"{1000 * value:{sign}.2f}" if per_1000 else f"{value:{sign}.4f}"
 
 
 def _conditions(diagnostics: list[dict[str, Any]]) -> list[str]:

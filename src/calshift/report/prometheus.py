@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -13,8 +13,26 @@ Sample = tuple[dict[str, str], float | None]
 
 def render_prometheus(report: dict[str, Any]) -> str:
     """One gauge for each number; classes are labels."""
+    return _render(_metrics(report))
+
+
+def render_metrics_prometheus(report: dict[str, Any]) -> str:
+    """The gauges of `calshift metrics`, whose names are not those of a calibration error."""
+    created = datetime.fromisoformat(report["created"]).timestamp()
+    totals: tuple[tuple[str, str, float], ...] = (
+        ("trusted", "1 if the conditions of all metrics are met, else 0.", report["trusted"]),
+        ("exit_code", "0 fine, 1 requirement not met, 3 not reliable.", report["exit_code"]),
+        ("timestamp_seconds", "Time of the computation (Unix time).", created),
+    )
+    found = list(_target_metrics(report, report["level"]))
+    for name, about, value in totals:
+        found.append((f"metrics_{name}", about, [({}, float(value))]))
+    return _render(found)
+
+
+def _render(metrics: Iterable[tuple[str, str, list[Sample]]]) -> str:
     lines: list[str] = []
-    for name, about, samples in _metrics(report):
+    for name, about, samples in metrics:
         known = [(labels, value) for labels, value in samples if value is not None]
         if known:
             lines += [f"# HELP calshift_{name} {about}", f"# TYPE calshift_{name} gauge"]
@@ -50,6 +68,44 @@ def _metrics(report: dict[str, Any]) -> Iterator[tuple[str, str, list[Sample]]]:
     yield "class_error", "Calibration error of a class on the target (p-th root).", [
         ({"class": one["class"]}, one.get("root")) for one in classes
     ]  # fmt: skip
+    if report["metrics"] is not None:
+        yield from _target_metrics(report["metrics"], report["level"])
+
+
+def _target_metrics(
+    section: dict[str, Any], level: float
+) -> Iterator[tuple[str, str, list[Sample]]]:
+    """Metrics of the classifier with their intervals, and requirements."""
+    metrics = [
+        {**one, "name": name}
+        for one, name in zip(
+            section["metrics"], _printable([one["name"] for one in section["metrics"]]), strict=True
+        )
+    ]
+    kinds = (("target", "estimate", "interval"), ("source", "source", "source_interval"))
+    yield "metric", "Metric of the classifier; on the target as estimated.", [
+        ({"metric": one["name"], "sample": sample}, one[value])
+        for one in metrics
+        for sample, value, _ in kinds
+    ]  # fmt: skip
+    for end, word in enumerate(("lower", "upper")):
+        yield f"metric_{word}", f"The {word} end of the interval of a metric.", [
+            (
+                {"metric": one["name"], "sample": sample, "level": f"{level:g}"},
+                (one[ends] or (None, None))[end],
+            )
+            for one in metrics
+            for sample, _, ends in kinds
+        ]  # fmt: skip
+    yield "metric_trusted", "1 if a metric is reliable on the target, else 0.", [
+        ({"metric": one["name"]}, float(one["trusted"])) for one in metrics
+    ]  # fmt: skip
+    texts = dict.fromkeys(one["text"] for one in section["requirements"])
+    statuses = {one["text"]: one["status"] for one in section["requirements"]}
+    yield "requirement_met", "1 if a requirement is shown to be met, else 0.", [
+        ({"requirement": name}, float(statuses[text] == "met"))
+        for text, name in zip(texts, _printable(list(texts)), strict=True)
+    ]  # fmt: skip
 
 
 def _totals(report: dict[str, Any]) -> list[tuple[str, str, float | None]]:
@@ -72,11 +128,16 @@ def _printable_classes(classes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     Where one has a control character, which becomes such as \\x1b, backslashes of all are doubled.
     Line breaks stay: metrics have their own notation for them.
     """
-    if all(one["class"].replace("\n", "").isprintable() for one in classes):
-        return classes
-    doubled = (one["class"].replace("\\", r"\\") for one in classes)
-    names = ["\n".join(map(printable, name.split("\n"))) for name in doubled]
+    names = _printable([one["class"] for one in classes])
     return [{**one, "class": name} for one, name in zip(classes, names, strict=True)]
+
+
+def _printable(names: list[str]) -> list[str]:
+    """Names without control characters, which stay different."""
+    if all(name.replace("\n", "").isprintable() for name in names):
+        return names
+    doubled = (name.replace("\\", r"\\") for name in names)
+    return ["\n".join(map(printable, name.split("\n"))) for name in doubled]
 
 
 def _labels(labels: dict[str, str]) -> str:

@@ -6,6 +6,7 @@ The keys are promised by schemas/report.json, whose version is SCHEMA_VERSION.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,9 +14,17 @@ import numpy as np
 
 from calshift._core.convert import plain
 from calshift._core.validate import validate_level
+from calshift.report.metrics_summary import metrics_section
 from calshift.report.reliability_data import reliability_dicts
+from calshift.report.requirements import REPORTED, Requirement, judge
 from calshift.report.verdict import EXIT_CODES, Gate, advice, change, gist, verdict
-from calshift.results import CalibrationErrorResult, ClassWeights, LabelShiftCheck, wilson_interval
+from calshift.results import (
+    CalibrationErrorResult,
+    ClassWeights,
+    LabelShiftCheck,
+    MetricsResult,
+    wilson_interval,
+)
 
 SCHEMA_VERSION = 2
 
@@ -28,19 +37,24 @@ def summarize(
     command: str | None = None,
     drawn: dict[str, Any] | None = None,
     curves: bool = True,
+    metrics: MetricsResult | None = None,
+    requirements: Iterable[Requirement] = (),
 ) -> dict[str, Any]:
     """A label-free error with its weights, test and verdict in plain values; NaN is None.
 
     inputs, command and ``drawn`` (seed and draws of a bootstrap) record how to reproduce it.
+    ``metrics`` of the same samples are a part of it, and the status includes their requirements.
     """
     gate = gate or Gate()
-    status = gate.status(result)
+    outcomes = judge(requirements, metrics, gate.level)
+    statuses = [gate.status(result), *(REPORTED[one.status] for one in outcomes)]
+    status = max(statuses, key=EXIT_CODES.__getitem__)
     return {
         "schema": "calshift-report",
         "status": status,
         "exit_code": EXIT_CODES[status],
-        "gist": gist(result, gate),
-        "verdict": verdict(result, gate),
+        "gist": gist(result, gate, outcomes),
+        "verdict": verdict(result, gate, outcomes),
         "advice": advice(result, gate),
         "trusted": result.trusted,
         "diagnostics": [one.to_dict() for one in result.diagnostics],
@@ -54,6 +68,7 @@ def summarize(
         "classes": _classes(result, gate.level),
         "weights": None if result.class_weights is None else _weights(result.class_weights),
         "assumption": _assumption(result.assumption),
+        "metrics": None if metrics is None else metrics_section(metrics, gate.level, outcomes),
         "curves": reliability_dicts(result, gate.level) if curves else [],
         **provenance(result, drawn, inputs, command),
     }
@@ -92,10 +107,14 @@ def provenance(
     """Settings, inputs, command, versions and time of a summary."""
     settings = {"kind": result.kind, "norm": result.norm, "estimator": result.estimator}
     settings |= {**dict(result.settings), "merged_bins": result.merged_bins, **(drawn or {})}
+    return {**origin(inputs, command), "settings": settings}
+
+
+def origin(inputs: dict[str, Any] | None, command: str | None) -> dict[str, Any]:
+    """Version of the schema, inputs, command, versions of packages and time."""
     return {
         "schema_version": SCHEMA_VERSION,
         "created": _now(),
-        "settings": settings,
         "inputs": inputs,
         "command": command,
         "versions": _versions(),

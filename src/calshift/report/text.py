@@ -9,13 +9,81 @@ from typing import Any
 from calshift._core.text import note_lines, percent, printable
 
 CLASSES_SHOWN = 10
+METRICS_SHOWN = 40
 NAME = 16
+METRIC = 29
 
 
 def render_text(report: dict[str, Any]) -> str:
     """Tables, notes, warnings and advice; the verdict is printed above them."""
-    parts = [_errors(report), _classes(report), list(_notes(report))]
+    metrics = report["metrics"]
+    parts = [_errors(report), _classes(report)]
+    if metrics is not None:
+        parts.append([*metric_lines(metrics, report["level"]), *_notes_of_metrics(report)])
+    return _join([*parts, list(_notes(report))])
+
+
+def render_metrics_text(report: dict[str, Any]) -> str:
+    """The same of metrics alone."""
+    notes = [*condition_lines(report["diagnostics"]), *note_lines(tuple(report["warnings"]))]
+    return _join([list(metric_lines(report, report["level"])), notes])
+
+
+def _join(parts: list[list[str]]) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def _notes_of_metrics(report: dict[str, Any]) -> list[str]:
+    """Warnings of the metrics that are not those of the error too."""
+    return note_lines(
+        tuple(one for one in report["metrics"]["warnings"] if one not in report["warnings"])
+    )
+
+
+def metric_lines(metrics: dict[str, Any], level: float) -> Iterator[str]:
+    """A table of metrics, the decision rule, and the outcomes of requirements."""
+    interval, shown = f"{percent(level)} interval", metrics["metrics"][:METRICS_SHOWN]
+    yield f"{'metric':{METRIC}} {'target':>9}   {interval:<20} {'source':>9} {'change':>9}"
+    for one in shown:
+        yield _metric(one)
+    if hidden := len(metrics["metrics"]) - len(shown):
+        yield f"... and {hidden} more metrics (--json has all)"
+    rule = f"predicted class: {metrics['decision']}"
+    rule += "" if metrics["positive"] is None else f"; positive: {metrics['positive']}"
+    yield from textwrap.wrap(printable(rule), 98)
+    if any(_is_clear(one) for one in shown):
+        yield f"* the {interval} of the change does not contain 0"
+    for one in metrics["requirements"]:
+        yield f"required: {printable(one['text'])}: {one['status']}"
+
+
+def _metric(one: dict[str, Any]) -> str:
+    scale = 1000.0 if one["unit"] == "per 1000" else 1.0
+    name = printable(one["name"]) + (" (per 1000 rows)" if scale > 1 else "")
+    name = name if len(name) <= METRIC else name[: METRIC - 3] + "..."
+    ends = one["interval"]
+    shown = "" if ends is None else " to ".join(_number(end, scale) for end in ends)
+    line = f"{name:{METRIC}} {_number(one['estimate'], scale):>9}   {shown:<20}"
+    if one["source"] is not None:
+        change = _number(one["difference"], scale, "+") + ("*" if _is_clear(one) else " ")
+        line += f" {_number(one['source'], scale):>9} {change:>10}"
+    return (line if one["trusted"] else f"{line} not trusted").rstrip()
+
+
+def _is_clear(one: dict[str, Any]) -> bool:
+    """Whether the interval of the change is on one side of 0."""
+    ends = one["difference_interval"]
+    return ends is not None and None not in ends and not ends[0] <= 0 <= ends[1]
+
+
+def _number(value: float | None, scale: float = 1.0, sign: str = "") -> str:
+    """Four decimals, of cases of 1000 two; "unknown" for None."""
+    if value is None:
+        return "unknown"
+    scaled, decimals = scale * value, 4 if scale == 1 else 2
+    if abs(scaled) < 1000:
+        return f"{scaled:{sign}.{decimals}f}"
+    return f"{scaled:{sign}.4g}"
 
 
 def _errors(report: dict[str, Any]) -> list[str]:

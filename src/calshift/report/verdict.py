@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from calshift._core.text import class_names, percent
 from calshift._core.validate import is_number, show, validate_choice, validate_level
 from calshift.diagnostics.sample_conditions import LEAST_TARGET
 from calshift.errors import InvalidInput
+from calshift.report.requirements import REPORTED, VIOLATED, Outcome, outcome_sentence
 from calshift.results import CalibrationErrorResult, Difference
 from calshift.results.difference import compare_results
 
@@ -87,19 +88,32 @@ def change(result: CalibrationErrorResult) -> Difference | None:
     return compare_results(result, result.source)
 
 
-def verdict(result: CalibrationErrorResult, gate: Gate) -> str:
-    """The result in one or two sentences."""
+def verdict(result: CalibrationErrorResult, gate: Gate, outcomes: Sequence[Outcome] = ()) -> str:
+    """The result in one or two sentences, and one on the requirements of metrics."""
+    return f"{_verdict(result, gate)} {outcome_sentence(outcomes, gate.level)}".rstrip()
+
+
+def _verdict(result: CalibrationErrorResult, gate: Gate) -> str:
     error = f"{error_name(result)} {with_interval(result, gate.level)}"
     if not result.trusted:
         return f"Not reliable: {result.warnings[0]}. The estimate, {error}, may be wrong."
-    found = f"{gist(result, gate)} on the target: {error}{_beside_source(result, gate)}."
+    found = f"{_gist(result, gate)} on the target: {error}{_beside_source(result, gate)}."
     return found + limit_sentence(result, gate) + drift_sentence(result, gate)
 
 
-def gist(result: CalibrationErrorResult, gate: Gate) -> str:
-    """The verdict in a few words."""
-    if not result.trusted:
+def gist(result: CalibrationErrorResult, gate: Gate, outcomes: Sequence[Outcome] = ()) -> str:
+    """The verdict in a few words; requirements that are not met come first."""
+    statuses = {REPORTED[one.status] for one in outcomes}
+    if not result.trusted or "untrusted" in statuses:
         return "Not reliable"
+    if "breached" in statuses and not gate.breached(result):
+        violated = any(one.status == VIOLATED for one in outcomes)
+        return "Requirement violated" if violated else "Requirement not shown to be met"
+    return _gist(result, gate)
+
+
+def _gist(result: CalibrationErrorResult, gate: Gate) -> str:
+    """The calibration error in a few words."""
     place = gate.place(result)
     if place in ("above", "within"):
         return f"{place.capitalize()} the limit"
