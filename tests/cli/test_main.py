@@ -235,7 +235,7 @@ def broken(monkeypatch, problem: BaseException) -> None:
     def fail(*arguments, **options):
         raise problem
 
-    module = importlib.import_module("calshift.cli.commands.check")
+    module = importlib.import_module("calshift.cli.estimates")
     monkeypatch.setattr(module, "target_calibration_error", fail)
 
 

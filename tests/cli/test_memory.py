@@ -54,7 +54,7 @@ def patched(what: str) -> list[str]:
     """The command with another function in place of the estimate."""
     code = (
         "import ctypes, os, sys\nimport importlib\nfrom calshift.cli.main import main\n"
-        "module = importlib.import_module('calshift.cli.commands.check')\n"
+        "module = importlib.import_module('calshift.cli.estimates')\n"
         f"def fail(*arguments, **options):\n    {what}\n"
         "module.target_calibration_error = fail\nmain()"
     )

@@ -360,7 +360,8 @@ def test_only_one_output_is_the_terminal(both, capsys):
 
 def test_the_same_command_gives_the_same_bits(both, report, tmp_path):
     out = tmp_path / "again.json"
-    status(["check", both, both, "-q", "--max-error", "0.2", "--json", str(out)])
+    page = ["--report", str(tmp_path / "page.html")]  # which metrics are computed for
+    status(["check", both, both, "-q", "--max-error", "0.2", "--json", str(out), *page])
     again = json.loads(out.read_text(encoding="utf-8"))
     changing = ("created", "command")
     assert {k: v for k, v in again.items() if k not in changing} == {
@@ -449,7 +450,7 @@ def schema(name: str) -> dict:
     return json.loads(text)
 
 
-@pytest.mark.parametrize("name", ["report", "monitoring", "weights"])
+@pytest.mark.parametrize("name", ["report", "metrics", "monitoring", "weights"])
 def test_the_schemas_are_schemas(name):
     jsonschema.Draft202012Validator.check_schema(schema(name))
     assert schema(name)["properties"]["schema_version"] == {"const": 2}
@@ -472,6 +473,8 @@ def test_json_keeps_its_schema(report):
         lambda one: one["target"].update(root_interval=[0.1]),
         lambda one: one["classes"][0].pop("weight"),
         lambda one: one.update(exit_code=2),
+        lambda one: one["metrics"].pop("requirements"),
+        lambda one: one["metrics"]["metrics"][0].update(unit="percent"),
     ],
 )
 def test_the_schema_can_be_broken(spoil, report):

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import click
 
-from calshift.api import target_calibration_error
 from calshift.cli import options as opt
 from calshift.cli import outputs as out
-from calshift.cli.progress import Progress, pass_bar, progress_bar
-from calshift.cli.samples import keep_checkpoint_until_written, open_samples
+from calshift.cli.estimates import estimate_error
+from calshift.cli.metric_options import (
+    MetricRequest,
+    metric_options,
+    read_requirements,
+    request_metrics,
+    usual_metrics,
+)
+from calshift.cli.progress import estimate_progress
+from calshift.cli.samples import OpenedSamples, keep_checkpoint_until_written, open_samples
 from calshift.report import summarize
 
 
 @click.command()
 @opt.file_options
 @opt.estimate_options
+@metric_options
 @opt.engine_options
 @opt.gate_options
 @out.output_options
@@ -27,27 +34,28 @@ def check(source: str, target: str, **options: Any) -> int:
 
     SOURCE has labelled predictions, TARGET unlabelled ones: parquet, csv, arrow, feather, jsonl,
     npz or npy files, folders of them, or 'quoted/*.patterns'. Classes are matched by name.
+    Metrics such as accuracy and precision are added with --report, --metric or --require.
     """
     out.check_outputs(options, (*out.FORMATS, "checkpoint"), (source, target))
-    gate = opt.gate_option(options)
+    gate, requirements = opt.gate_option(options), read_requirements(options)
     with keep_checkpoint_until_written(options["checkpoint"]) as checkpoint:
         samples = open_samples(source, target, opt.column_spec(options), options)
         asked = opt.estimate_arguments(options, samples)
-        with out.ignore_warnings(), _progress(samples.in_passes, asked) as progress:
-            result = target_calibration_error(
-                samples.source, None, samples.target, progress=progress, checkpoint=checkpoint,
-                **asked,
-            )  # fmt: skip
+        request = _request(options, samples)
+        bar = estimate_progress(samples.in_passes, asked["interval"])
+        with out.ignore_warnings(), bar as progress:
+            found = estimate_error(samples, asked, request, progress, checkpoint)
         report = summarize(
-            result, gate, **opt.provenance(source, target), drawn=opt.drawn(options),
+            found[0], gate, **opt.provenance(source, target), drawn=opt.drawn(options),
             curves=options["report"] is not None or options["json"] is not None,
+            metrics=found[1], requirements=requirements,
         )  # fmt: skip
         out.write_outputs(report, options)
     return int(report["exit_code"])
 
 
-def _progress(in_passes: bool, asked: dict[str, Any]) -> AbstractContextManager[Progress | None]:
-    """A bar for what takes long: passes over files, or a bootstrap."""
-    if in_passes:
-        return pass_bar()
-    return progress_bar("bootstrap") if asked["interval"] == "bootstrap" else nullcontext()
+def _request(options: dict[str, Any], samples: OpenedSamples) -> MetricRequest | None:
+    """The metrics of the report, if it is written, and those asked for; None without either."""
+    if not (options["report"] or options["metric"] or options["require"]):
+        return None
+    return request_metrics(options, samples, usual_metrics(samples.n_classes, report=True))
