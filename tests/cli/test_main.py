@@ -572,3 +572,16 @@ def test_an_end_of_file_inside_the_library_is_an_internal_error(monkeypatch, cap
     monkeypatch.setattr(sys.modules["calshift.cli.commands.weights"], "open_samples", fail)
     assert status(["weights", "a.csv", "b.csv"]) == 4
     assert "Ran out of input" in capsys.readouterr().err
+
+
+def test_prevalence_is_another_name_of_weights(good, capsys):
+    shown = []
+    for name in ("weights", "prevalence"):
+        assert status([name, *good]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1]
+    assert "class" in shown[0]
+    assert status(["prevalence", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Usage: calshift prevalence" in text
+    assert "`calshift weights` and `calshift prevalence` are the same command" in text

@@ -38,3 +38,4 @@ def run(context: click.Context) -> int:
 
 for _command in (demo, check, metrics, weights, recalibrate, apply, monitor):
     run.add_command(_command)
+run.add_command(weights, "prevalence")  # the same under the name that others look for

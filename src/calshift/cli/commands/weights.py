@@ -32,7 +32,8 @@ def weights(source: str, target: str, **options: Any) -> int:
     """Estimate the target class priors (prevalence).
 
     Prints the class weights too, without using target labels. Exit status 3 if the estimates are
-    not reliable; label shift (that only the class priors changed) is tested.
+    not reliable; label shift (that only the class priors changed) is tested. `calshift weights` and
+    `calshift prevalence` are the same command.
     """
     out.check_outputs(options, ("json", "checkpoint"), (source, target))
     waived = (*options["waive"], *(LABEL_SHIFT if options["no_check"] else ()))
