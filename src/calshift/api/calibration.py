@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from calshift.estimators.statistics_sums import bin_sums_of
 from calshift.inference.assemble import labelled_result, shifted_result, target_result
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.options import Options, Progress, Resampling
-from calshift.results import CalibrationErrorResult, Difference
-from calshift.results.difference import compare_results
+from calshift.results import CalibrationErrorResult, Difference, MetricsComparison, MetricsResult
+from calshift.results.difference import compare_metrics, compare_results
 from calshift.weights import DEFAULT, make_given_weights
 
 
@@ -262,14 +262,28 @@ def target_calibration_error_from(
     return shifted_result(found, events, options, class_weights, sizes, waive=waived)
 
 
-def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
-    """The difference of two calibration errors of the same rows, with its interval.
+@overload
+def compare(a: MetricsResult, b: MetricsResult) -> MetricsComparison: ...
+
+
+@overload
+def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference: ...
+
+
+def compare(a: Any, b: Any) -> Difference | MetricsComparison:
+    """The difference of two calibration errors, or of metrics, of the same rows, with its interval.
 
     Two models on the same rows, or one model on the target and on the source
-    (``compare(result, result.source)``). Errors of the same rows share noise, which the interval
-    takes into account; both must come with ``interval="influence"``, and be of one kind, norm and
-    estimator. That rows are the same is checked by labels, sample weights and sizes; that two
-    models saw the same target rows in the same order only the caller knows.
+    (``compare(result, result.source)``). Estimates of the same rows share noise, which the interval
+    takes into account; both must come with ``interval="influence"``. Errors must be of one kind,
+    norm and estimator; of metrics (`target_metrics`, `labelled_metrics`) those that both results
+    have are compared. That rows are the same is checked by labels, sample weights and sizes; that
+    two models saw the same target rows in the same order only the caller knows.
+
+    Returns
+    -------
+    Difference, or MetricsComparison
+        the latter of metrics: a mapping of names to `MetricDifference`
 
     Examples
     --------
@@ -281,4 +295,6 @@ def compare(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Difference:
     >>> print(calshift.compare(result, result.source))
     Difference of calibration errors (root): -0.0728, 95% interval -0.0866 to -0.0587: different
     """
+    if isinstance(a, MetricsResult) or isinstance(b, MetricsResult):
+        return compare_metrics(a, b)
     return compare_results(a, b)

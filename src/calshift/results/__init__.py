@@ -6,7 +6,12 @@ from calshift.results.canonical_error_bound import CanonicalErrorBound
 from calshift.results.class_weights import ClassWeights, wilson_interval
 from calshift.results.decisions import DecisionCurve, DecisionThreshold
 from calshift.results.diagnostic import Diagnostic
-from calshift.results.difference import Difference, RowInfluence
+from calshift.results.difference import (
+    Difference,
+    MetricDifference,
+    MetricsComparison,
+    RowInfluence,
+)
 from calshift.results.drift import DriftSensitivity
 from calshift.results.intervals import SamplingDistribution
 from calshift.results.intervals.absolute_l1 import AbsoluteErrorDistribution
@@ -23,8 +28,8 @@ __all__ = [
     "AbsoluteErrorDistribution", "AlgorithmVariance", "BootstrapDistribution",
     "CalibrationErrorResult", "CanonicalErrorBound", "ClassWeights", "DecisionCurve",
     "DecisionThreshold", "Diagnostic", "Difference", "DriftSensitivity",
-    "EstimatedWeightsDistribution", "LabelShiftCheck", "MetricEstimate", "MetricInfluence",
-    "MetricsResult", "MonitoringResult", "RecalibrationResult", "ReliabilityCurve",
+    "EstimatedWeightsDistribution", "LabelShiftCheck", "MetricDifference", "MetricEstimate",
+    "MetricInfluence", "MetricsComparison", "MetricsResult", "MonitoringResult", "RecalibrationResult", "ReliabilityCurve",
     "RowInfluence", "SamplingDistribution", "Skipped", "SquaredErrorDistribution", "Window",
     "wilson_interval",
 ]  # fmt: skip

@@ -1,15 +1,19 @@
-"""The difference of two calibration errors of the same rows, and the influence of rows on it."""
+"""The difference of two calibration errors or metrics of the same rows, from their influence."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from calshift._core.frozen import Frozen
+from calshift._core.validate import validate_level
 from calshift.errors import InvalidInput
 from calshift.results.calibration_error import CalibrationErrorResult
+from calshift.results.intervals.bounded_mean import difference_interval
+from calshift.results.metrics import MetricEstimate, MetricInfluence, MetricsResult
 
 ROUNDING = 1e-13  # of a standard error, below which there is no correlation
 
@@ -128,13 +132,176 @@ def compare_results(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Dif
     assert a._influence is not None
     assert b._influence is not None
     if not a._influence.has_same_rows(b._influence):
-        msg = "a and b must be of the same rows in the same order: their labels or sizes differ"
-        raise InvalidInput(msg)
+        raise InvalidInput(OTHER_ROWS)
     variances = a._influence.variance, b._influence.variance
     shared = 0.0  # where the influence of all rows on one of them is rounding
     if min(variances) > ROUNDING**2:
         shared = a._influence.with_other(b._influence) / np.sqrt(variances[0] * variances[1])
     return Difference(a, b, float(np.clip(shared, -1.0, 1.0)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricDifference(Frozen):
+    """The difference ``a - b`` of the same metric of two models.
+
+    Attributes
+    ----------
+    a, b : the two estimates
+    correlation : of them, from the rows they share
+    """
+
+    a: MetricEstimate
+    b: MetricEstimate
+    correlation: float
+
+    @property
+    def name(self) -> str:
+        """Of the metric."""
+        return self.a.name
+
+    @property
+    def trusted(self) -> bool:
+        """Whether both estimates are."""
+        return self.a.trusted and self.b.trusted
+
+    @property
+    def estimate(self) -> float:
+        """a - b."""
+        return self.a.estimate - self.b.estimate
+
+    @property
+    def standard_error(self) -> float:
+        """Of the difference; those of a and b include the factor of the lack of fit."""
+        one, two = self.a.standard_error, self.b.standard_error
+        square = one**2 + two**2 - 2 * self.correlation * one * two
+        return float(np.sqrt(max(square, 0.0)))
+
+    def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Lower and upper end, from the intervals of both and their correlation.
+
+        As for `Difference`, what a drift adds to the intervals of both is added to both ends.
+        """
+        level = validate_level(level)
+        (low_a, high_a), (low_b, high_b) = (
+            one._interval(0, one.estimate, one.standard_error, level) for one in (self.a, self.b)
+        )
+        values = self.a.estimate, self.b.estimate
+        low, high = difference_interval(values, (low_a, high_a), (low_b, high_b), self.correlation)
+        (down_a, up_a), (down_b, up_b) = self.a._drift, self.b._drift
+        most = self.a.bounds[1] - self.a.bounds[0]
+        return max(low - down_a - up_b, -most), min(high + up_a + down_b, most)
+
+    def is_clear(self, level: float = 0.95) -> bool:
+        """Whether the interval is on one side of 0."""
+        low, high = self.confidence_interval(level)
+        return not low <= 0 <= high
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain numbers."""
+        return {
+            "name": self.name,
+            "title": self.a.title,
+            "a": self.a.estimate,
+            "b": self.b.estimate,
+            "difference": self.estimate,
+            "standard_error": self.standard_error,
+            "interval": list(self.confidence_interval(level)),
+            "correlation": self.correlation,
+            "clear": self.is_clear(level),
+            "trusted": self.trusted,
+        }
+
+    def __str__(self) -> str:
+        low, high = self.confidence_interval()
+        words = "different" if self.is_clear() else "not significant"
+        return f"{self.name}: {self.estimate:+.4g}, 95% interval {low:+.4g} to {high:+.4g}: {words}"
+
+    def __repr__(self) -> str:
+        return f"MetricDifference({self.name}={self.estimate:.6g})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricsComparison(Frozen, Mapping[str, MetricDifference]):
+    """Differences ``a - b`` of the metrics of two models, by name.
+
+    Attributes
+    ----------
+    differences : of the metrics that both results have
+    a, b : the two results
+    """
+
+    differences: dict[str, MetricDifference]
+    a: MetricsResult
+    b: MetricsResult
+
+    def __getitem__(self, name: str) -> MetricDifference:
+        return self.differences[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.differences)
+
+    def __len__(self) -> int:
+        return len(self.differences)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether both results are; a single difference has its own ``trusted``."""
+        return self.a.trusted and self.b.trusted
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain numbers."""
+        found = [one.to_dict(level) for one in self.values()]
+        return {"level": validate_level(level), "trusted": self.trusted, "metrics": found}
+
+    def __str__(self) -> str:
+        return "\n".join(["Differences of metrics, a - b", *map(str, self.values())])
+
+    def __repr__(self) -> str:
+        return f"MetricsComparison({len(self)} metrics)"
+
+
+def compare_metrics(a: MetricsResult, b: MetricsResult) -> MetricsComparison:
+    """The differences a - b of the metrics that both have, with their correlations."""
+    one, two = _influence_of("a", a), _influence_of("b", b)
+    if not one.has_same_rows(two):
+        raise InvalidInput(OTHER_ROWS)
+    if a.positive != b.positive:
+        msg = f"a and b must have the same positive class; they have {a.positive} and {b.positive}"
+        raise InvalidInput(msg)
+    names = [name for name in a if name in b]
+    if not names:
+        msg = f"a and b must have a metric in common; they have {', '.join(a)} and {', '.join(b)}"
+        raise InvalidInput(msg)
+    places = [list(a).index(name) for name in names], [list(b).index(name) for name in names]
+    shared = one.correlations(two, *places)
+    found = zip(names, shared, strict=True)
+    differences = {name: _metric_difference(a[name], b[name], r) for name, r in found}
+    return MetricsComparison(differences, a, b)
+
+
+OTHER_ROWS = "a and b must be of the same rows in the same order: their labels or sizes differ"
+
+
+def _influence_of(name: str, one: MetricsResult) -> MetricInfluence:
+    """The influence of the rows, where it was kept."""
+    if not isinstance(one, MetricsResult):
+        msg = f"{name} must be a MetricsResult, like the other; got {type(one)!r}"
+        raise InvalidInput(msg)
+    if one._influence is None:
+        msg = (
+            f'{name} must have been made with interval="influence" of rows in memory, and of at '
+            "most 2,000,000 numbers (rows times metrics): the influence of others is not kept. "
+            "Ask for fewer metrics at a time if there are many rows"
+        )
+        raise InvalidInput(msg)
+    return one._influence
+
+
+def _metric_difference(a: MetricEstimate, b: MetricEstimate, r: float) -> MetricDifference:
+    if a.bounds != b.bounds:
+        msg = f"a and b must have the same range of {a.name}; it is {a.bounds} and {b.bounds}"
+        raise InvalidInput(msg + ": were the costs the same?")
+    return MetricDifference(a, b, r)
 
 
 @dataclass(frozen=True, eq=False)

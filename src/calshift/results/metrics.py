@@ -37,6 +37,38 @@ class MetricInfluence(Frozen):
     target: np.ndarray | None
     fingerprint: int
 
+    def has_same_rows(self, other: MetricInfluence) -> bool:
+        """Whether both are of the same rows, judged by labels and sizes."""
+        same = self.fingerprint == other.fingerprint and len(self.source) == len(other.source)
+        if self.target is None or other.target is None:
+            return same
+        return same and len(self.target) == len(other.target)
+
+    def correlations(
+        self, other: MetricInfluence, mine: list[int], theirs: list[int]
+    ) -> list[float]:
+        """Of the metrics in these columns; a sample that one lacks is not shared."""
+        shared, own, others = (
+            _sum_products(*pair, *columns)
+            for pair, columns in (
+                ((self, other), (mine, theirs)),
+                ((self, self), (mine, mine)),
+                ((other, other), (theirs, theirs)),
+            )
+        )
+        scale = np.sqrt(own * others)
+        return [float(r) for r in np.clip(shared / np.where(scale > 0, scale, np.inf), -1.0, 1.0)]
+
+
+def _sum_products(
+    one: MetricInfluence, other: MetricInfluence, mine: list[int], theirs: list[int]
+) -> np.ndarray:
+    """(M,) covariances of metrics of the same rows."""
+    total = np.einsum("im,im->m", one.source[:, mine], other.source[:, theirs])
+    if one.target is not None and other.target is not None:
+        total = total + np.einsum("im,im->m", one.target[:, mine], other.target[:, theirs])
+    return np.asarray(total)
+
 
 @dataclass(frozen=True)
 class MetricEstimate(Frozen):
