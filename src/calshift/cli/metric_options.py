@@ -17,21 +17,23 @@ from calshift.report.requirements import Requirement
 
 REPORTED_OF_TWO = ("prevalence", "precision", "recall", "missed_cases", "accuracy")
 
-metric_options = combine_options(
-    click.option(
-        "--metric",
-        metavar="NAME",
-        multiple=True,
-        help="A metric of TARGET, such as accuracy, precision, f1_macro, roc_auc, log_loss, "
-        "recall_per_class or 'recall[NAME]' (docs/command-line.md); repeatable.",
-    ),
-    click.option(
-        "--require",
-        metavar="TEXT",
-        multiple=True,
-        help="A requirement such as 'accuracy>=0.9', with >=, >, <= or <, which the interval must "
-        "show to be met; repeatable. Exit status 1 if it is not.",
-    ),
+metric_option = click.option(
+    "--metric",
+    metavar="NAME",
+    multiple=True,
+    help="A metric of TARGET, such as accuracy, precision, f1_macro, roc_auc, log_loss, "
+    "recall_per_class or 'recall[NAME]' (docs/command-line.md); repeatable.",
+)
+
+require_option = click.option(
+    "--require",
+    metavar="TEXT",
+    multiple=True,
+    help="A requirement such as 'accuracy>=0.9', with >=, >, <= or <, which the interval must "
+    "show to be met; repeatable. Exit status 1 if it is not.",
+)
+
+decision_options = combine_options(
     click.option(
         "--cost",
         metavar="FILE",
@@ -52,6 +54,8 @@ metric_options = combine_options(
         "--positive", metavar="CLASS", help="The positive class.  [default: the second of two]"
     ),
 )  # fmt: skip
+
+metric_options = combine_options(metric_option, require_option, decision_options)
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class MetricRequest:
 
 def read_requirements(options: dict[str, Any]) -> tuple[Requirement, ...]:
     """The requirements; a malformed one is an error before any file is read."""
-    return tuple(Requirement.parse(text) for text in options["require"])
+    return tuple(Requirement.parse(text) for text in options.get("require", ()))
 
 
 def usual_metrics(K: int, *, report: bool = False) -> tuple[str, ...]:

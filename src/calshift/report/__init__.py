@@ -1,5 +1,6 @@
 """Summaries of results as plain dicts, and their output formats."""
 
+from calshift.report.comparison_summary import comparison_dict, render_comparison_text
 from calshift.report.html import fragment, render_html, write_report
 from calshift.report.markdown import render_markdown, render_metrics_markdown
 from calshift.report.metrics_summary import metrics_dict, metrics_fragment
@@ -10,8 +11,8 @@ from calshift.report.summary import origin, render_json, summarize, weights_dict
 from calshift.report.text import render_metrics_text, render_text
 
 __all__ = [
-    "fragment", "metrics_dict", "metrics_fragment", "monitoring_dict", "origin",
-    "recalibration_dict", "render_html", "render_json", "render_markdown",
+    "comparison_dict", "fragment", "metrics_dict", "metrics_fragment", "monitoring_dict", "origin",
+    "recalibration_dict", "render_comparison_text", "render_html", "render_json", "render_markdown",
     "render_metrics_markdown", "render_metrics_prometheus", "render_metrics_text",
     "render_prometheus", "render_text", "summarize", "weights_dict", "write_report",
 ]  # fmt: skip

@@ -31,7 +31,7 @@ def metrics_section(
         "trusted": found.trusted,
         "decision": found.decision,
         "positive": None if found.positive is None else str(found.positive),
-        "metrics": [{**one.to_dict(level), "unit": _unit(one)} for one in found.values()],
+        "metrics": [{**one.to_dict(level), "unit": unit_of(one)} for one in found.values()],
         "confusion": plain(found.confusion) if small else None,
         "confusion_source": plain(found.confusion_source) if small else None,
         "classes": _class_names(found),
@@ -41,7 +41,7 @@ def metrics_section(
     }
 
 
-def _unit(one: MetricEstimate) -> str:
+def unit_of(one: MetricEstimate) -> str:
     """How the number is shown best."""
     if one.name in PER_1000:
         return "per 1000"

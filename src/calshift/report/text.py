@@ -59,14 +59,13 @@ def metric_lines(metrics: dict[str, Any], level: float) -> Iterator[str]:
 
 def _metric(one: dict[str, Any]) -> str:
     scale = 1000.0 if one["unit"] == "per 1000" else 1.0
-    name = printable(one["name"]) + (" (per 1000 rows)" if scale > 1 else "")
-    name = name if len(name) <= METRIC else name[: METRIC - 3] + "..."
     ends = one["interval"]
-    shown = "" if ends is None else " to ".join(_number(end, scale) for end in ends)
-    line = f"{name:{METRIC}} {_number(one['estimate'], scale):>9}   {shown:<20}"
+    shown = "" if ends is None else " to ".join(format_number(end, scale) for end in ends)
+    name = format_name(one["name"], scale)
+    line = f"{name:{METRIC}} {format_number(one['estimate'], scale):>9}   {shown:<20}"
     if one["source"] is not None:
-        change = _number(one["difference"], scale, "+") + ("*" if _is_clear(one) else " ")
-        line += f" {_number(one['source'], scale):>9} {change:>10}"
+        change = format_number(one["difference"], scale, "+") + ("*" if _is_clear(one) else " ")
+        line += f" {format_number(one['source'], scale):>9} {change:>10}"
     return (line if one["trusted"] else f"{line} not trusted").rstrip()
 
 
@@ -76,7 +75,13 @@ def _is_clear(one: dict[str, Any]) -> bool:
     return ends is not None and None not in ends and not ends[0] <= 0 <= ends[1]
 
 
-def _number(value: float | None, scale: float = 1.0, sign: str = "") -> str:
+def format_name(name: str, scale: float) -> str:
+    """The name of a metric that fits its column, with its unit."""
+    text = printable(name) + (" (per 1000 rows)" if scale > 1 else "")
+    return text if len(text) <= METRIC else text[: METRIC - 3] + "..."
+
+
+def format_number(value: float | None, scale: float = 1.0, sign: str = "") -> str:
     """Four decimals, of cases of 1000 two; "unknown" for None."""
     if value is None:
         return "unknown"

@@ -29,7 +29,7 @@ __all__ = [
     "CalibrationErrorResult", "CanonicalErrorBound", "ClassWeights", "DecisionCurve",
     "DecisionThreshold", "Diagnostic", "Difference", "DriftSensitivity",
     "EstimatedWeightsDistribution", "LabelShiftCheck", "MetricDifference", "MetricEstimate",
-    "MetricInfluence", "MetricsComparison", "MetricsResult", "MonitoringResult", "RecalibrationResult", "ReliabilityCurve",
-    "RowInfluence", "SamplingDistribution", "Skipped", "SquaredErrorDistribution", "Window",
-    "wilson_interval",
+    "MetricInfluence", "MetricsComparison", "MetricsResult", "MonitoringResult",
+    "RecalibrationResult", "ReliabilityCurve", "RowInfluence", "SamplingDistribution", "Skipped",
+    "SquaredErrorDistribution", "Window", "wilson_interval",
 ]  # fmt: skip

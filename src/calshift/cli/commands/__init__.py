@@ -7,6 +7,7 @@ import click
 from calshift import __version__
 from calshift.cli.commands.apply import apply
 from calshift.cli.commands.check import check
+from calshift.cli.commands.compare import compare
 from calshift.cli.commands.demo import demo
 from calshift.cli.commands.metrics import metrics
 from calshift.cli.commands.monitor import monitor
@@ -36,6 +37,6 @@ def run(context: click.Context) -> int:
     return 0
 
 
-for _command in (demo, check, metrics, weights, recalibrate, apply, monitor):
+for _command in (demo, check, metrics, compare, weights, recalibrate, apply, monitor):
     run.add_command(_command)
 run.add_command(weights, "prevalence")  # the same under the name that others look for
