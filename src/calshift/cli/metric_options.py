@@ -22,7 +22,7 @@ metric_option = click.option(
     metavar="NAME",
     multiple=True,
     help="A metric of TARGET, such as accuracy, precision, f1_macro, roc_auc, log_loss, "
-    "recall_per_class or 'recall[NAME]' (docs/command-line.md); repeatable.",
+    "recall_per_class or 'recall[NAME]' (docs/metrics.md); repeatable.",
 )
 
 require_option = click.option(
