@@ -229,5 +229,6 @@ def test_write_report_takes_metrics(tmp_path):
     metrics = calshift.target_metrics(SCORES, FRAUD, SCORES_NOW, check=False)
     calshift.write_report(result, tmp_path / "page.html", metrics=metrics)
     assert (tmp_path / "page.html").exists()
-    with pytest.raises(calshift.InvalidInput, match="metrics must come from target_metrics"):
-        calshift.write_report(result, tmp_path / "page.html", metrics=result)
+    for wrong in (result, calshift.labelled_metrics(SCORES, FRAUD)):
+        with pytest.raises(calshift.InvalidInput, match="metrics must come from target_metrics"):
+            calshift.write_report(result, tmp_path / "page.html", metrics=wrong)

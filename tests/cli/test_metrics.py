@@ -132,6 +132,27 @@ def test_a_metric_of_a_long_class_name_does_not_break_the_table(tmp_path, capsys
         assert "nan" not in written
 
 
+def test_many_requirements_are_cut_short_those_not_met_first(tmp_path, capsys):
+    simulation = calshift.simulate.GaussianSimulation(n_classes=30, imbalance=1, seed=1)
+    p, y = simulation.source(3000, rng=1)
+    path = str(tmp_path / "many.npz")
+    np.savez(path, p_source=p, y_source=y, p_target=simulation.target(3000, rng=2)[0])
+    asked = ["--require", "recall_per_class>=0.01", "--require", "accuracy>=0.999"]
+    waived = [part for name in WAIVED for part in ("--waive", name)]
+    assert status(["metrics", path, path, "--no-check", *waived, *asked]) == 1
+    out = capsys.readouterr().out
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 100
+    required = [line for line in lines if line.startswith("required: ")]
+    assert len(required) == 20
+    assert required[0] == "required: accuracy>=0.999: violated"
+    assert "... and 11 more requirements (--json has all)" in lines
+    assert " and 25 more." in " ".join(out.split())
+
+
+WAIVED = ("agreement", "boundary", "interval-width", "lack-of-fit", "amplification")
+
+
 # --- requirements and the exit status
 
 

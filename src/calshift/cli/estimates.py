@@ -48,10 +48,10 @@ def _metrics(
     progress: Progress | None,
 ) -> MetricsResult:
     """With the class weights and the test of the error."""
-    bootstrap = asked["interval"] == "bootstrap" and dict(result.settings)["interval"] is not None
+    interval = "bootstrap" if asked["interval"] == "bootstrap" else "influence"
     resampling = Resampling(asked["n_boot"], asked["rng"], asked["n_jobs"], progress)
     return metrics_of_target(
         pair, plan, result.class_weights, result.assumption,
         validate_waive(asked["waive"], LABEL_FREE, asked["check"]),
-        "bootstrap" if bootstrap else "influence", asked["drift"], resampling,
+        interval, asked["drift"], resampling,
     )  # fmt: skip

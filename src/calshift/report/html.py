@@ -66,7 +66,8 @@ def write_report(
         needed = "target_calibration_error, without target labels"
         msg = f"result must come from {needed}; got {show(result)}"
         raise InvalidInput(msg)
-    if metrics is not None and not isinstance(metrics, MetricsResult):
+    known = isinstance(metrics, MetricsResult) and metrics.n_target is not None
+    if metrics is not None and not known:
         msg = f"metrics must come from target_metrics; got {show(metrics)}"
         raise InvalidInput(msg)
     report = summarize(result, Gate(max_error, gate, level), metrics=metrics)

@@ -20,6 +20,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 PATTERN = re.compile(r"\s*(\S.*?)(?<![=<>!\s])\s*(>=|<=|>|<)\s*([^<>=\s]+)\s*", re.DOTALL)
 MET, OPEN, VIOLATED, UNTRUSTED = STATUSES = ("met", "not shown", "violated", "not trusted")
 REPORTED = {MET: "fine", OPEN: "breached", VIOLATED: "breached", UNTRUSTED: "untrusted"}
+MOST_NAMED = 5  # in a sentence
 WORDS = {VIOLATED: "Violated", OPEN: "Not shown to be met", UNTRUSTED: "Not reliable", MET: "Met"}
 
 
@@ -132,7 +133,8 @@ def outcome_sentence(outcomes: Sequence[Outcome], level: float) -> str:
     for status, words in WORDS.items():
         named = [_named(one) for one in outcomes if one.status == status]
         if named:
-            parts.append(f"{words}: {', '.join(named)}.")
+            more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+            parts.append(f"{words}: {', '.join(named[:MOST_NAMED])}{more}.")
     if any(one.interval is not None for one in outcomes):
         parts.append(f"In brackets: {percent(level)} intervals.")
     return " ".join(parts)

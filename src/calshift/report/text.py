@@ -10,6 +10,7 @@ from calshift._core.text import note_lines, percent, printable
 
 CLASSES_SHOWN = 10
 METRICS_SHOWN = 40
+REQUIREMENTS_SHOWN = 20
 NAME = 16
 METRIC = 29
 
@@ -53,8 +54,16 @@ def metric_lines(metrics: dict[str, Any], level: float) -> Iterator[str]:
     yield from textwrap.wrap(printable(rule), 98)
     if any(_is_clear(one) for one in shown):
         yield f"* the {interval} of the change does not contain 0"
-    for one in metrics["requirements"]:
-        yield f"required: {printable(one['text'])}: {one['status']}"
+    yield from _requirements(metrics["requirements"])
+
+
+def _requirements(outcomes: list[dict[str, Any]]) -> Iterator[str]:
+    """One line each, those that are not met first."""
+    shown = sorted(outcomes, key=lambda one: one["status"] == "met")[:REQUIREMENTS_SHOWN]
+    for one in shown:
+        yield from textwrap.wrap(f"required: {printable(one['text'])}: {one['status']}", 98)
+    if hidden := len(outcomes) - len(shown):
+        yield f"... and {hidden} more requirements (--json has all)"
 
 
 def _metric(one: dict[str, Any]) -> str:
