@@ -12,7 +12,7 @@ from calshift._core.frozen import Frozen
 from calshift._core.validate import validate_level
 from calshift.errors import InvalidInput
 from calshift.results.calibration_error import CalibrationErrorResult
-from calshift.results.intervals.bounded_mean import difference_interval
+from calshift.results.intervals.bounded_mean import normal_quantile
 from calshift.results.metrics import MetricEstimate, MetricInfluence, MetricsResult
 
 ROUNDING = 1e-13  # of a standard error, below which there is no correlation
@@ -177,19 +177,15 @@ class MetricDifference(Frozen):
         return float(np.sqrt(max(square, 0.0)))
 
     def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Lower and upper end, from the intervals of both and their correlation.
+        """Lower and upper end, from the standard error.
 
         As for `Difference`, what a drift adds to the intervals of both is added to both ends.
         """
-        level = validate_level(level)
-        (low_a, high_a), (low_b, high_b) = (
-            one._interval(0, one.estimate, one.standard_error, level) for one in (self.a, self.b)
-        )
-        values = self.a.estimate, self.b.estimate
-        low, high = difference_interval(values, (low_a, high_a), (low_b, high_b), self.correlation)
+        reach = normal_quantile(validate_level(level)) * self.standard_error
         (down_a, up_a), (down_b, up_b) = self.a._drift, self.b._drift
-        most = self.a.bounds[1] - self.a.bounds[0]
-        return max(low - down_a - up_b, -most), min(high + up_a + down_b, most)
+        low, high = self.estimate - reach, self.estimate + reach
+        widest = self.a.bounds[1] - self.a.bounds[0]
+        return max(low - down_a - up_b, -widest), min(high + up_a + down_b, widest)
 
     def is_clear(self, level: float = 0.95) -> bool:
         """Whether the interval is on one side of 0."""
