@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from calshift._core.text import percent
+from calshift.report.page.metrics_view import metrics_section, view_metrics
+from calshift.report.page.templates import load_template
 from calshift.results import MetricsResult
+
+LEVEL = 0.95
 
 
 def metrics_fragment(found: MetricsResult) -> str:
     """The metrics for a notebook; plain text where jinja2 is not installed."""
     from html import escape  # late: importing calshift must be fast
 
-    return f"<pre>{escape(str(found))}</pre>"
+    try:
+        view = view_metrics(metrics_section(found, LEVEL))
+        context = {"metrics": view, "level": percent(LEVEL)}
+        return str(load_template("metrics_fragment.html").render(context))
+    except ImportError:
+        return f"<pre>{escape(str(found))}</pre>"
 
 
 def metrics_dict(found: MetricsResult, level: float = 0.95) -> dict[str, Any]:
