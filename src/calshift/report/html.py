@@ -10,7 +10,8 @@ from calshift._core.atomic_write import write_atomically
 from calshift._core.text import percent
 from calshift._core.validate import show
 from calshift.errors import InvalidInput
-from calshift.report.page.metrics_view import metrics_section, view_metrics
+from calshift.report.metrics_summary import metrics_section
+from calshift.report.page.metrics_view import view_metrics
 from calshift.report.page.templates import load_template, read_template, shorten
 from calshift.report.summary import summarize
 from calshift.report.svg import reliability_diagram

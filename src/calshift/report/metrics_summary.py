@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from calshift._core.text import percent
-from calshift.report.page.metrics_view import metrics_section, view_metrics
+from calshift.report.page.metrics_view import view_metrics
 from calshift.report.page.templates import load_template
 from calshift.results import MetricsResult
 
 LEVEL = 0.95
+SECTION = (
+    "trusted", "decision", "positive", "metrics", "confusion", "confusion_source", "classes",
+    "warnings", "diagnostics",
+)  # fmt: skip
+
+
+def metrics_section(found: MetricsResult, level: float = LEVEL) -> dict[str, Any]:
+    """What the page needs of metrics, in plain values."""
+    plain = found.to_dict(level)
+    return {**{key: plain[key] for key in SECTION}, "requirements": []}
 
 
 def metrics_fragment(found: MetricsResult) -> str:

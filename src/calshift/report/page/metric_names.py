@@ -57,12 +57,18 @@ NAMES = {
 }  # fmt: skip
 
 
-def unit_of(name: str) -> str:
-    """How a metric is shown: "share" in percent, "per 1000", or "number"."""
+def unit_of(name: str, given: str | None = None) -> str:
+    """How a metric is shown: "share" in percent, "per 1000", or "number".
+
+    Scores that are no shares of cases, such as the AUC, are numbers even if they are in [0, 1];
+    ``given`` is the unit of metrics not known here.
+    """
     stem = _split(name)[0]
     if stem in PER_1000:
         return "per 1000"
-    return "share" if stem in SHARES or stem.startswith("top_") else "number"
+    if stem in SHARES or stem.startswith("top_"):
+        return "share"
+    return "number" if stem in (*NAMES, "roc_auc_ovr", "roc_auc_ovr_weighted") else given or "number"
 
 
 def name_in_words(name: str, title: str) -> MetricName:
@@ -73,7 +79,7 @@ def name_in_words(name: str, title: str) -> MetricName:
     words, meaning = NAMES[stem]
     if average:
         return MetricName(f"{words}, {average}", AVERAGES[average])
-    return MetricName(words, "" if label is not None else meaning, label)
+    return MetricName(words, meaning) if label is None else MetricName(words, label=label)
 
 
 def _split(name: str) -> tuple[str, str, str | None]:

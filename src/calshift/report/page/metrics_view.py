@@ -6,29 +6,23 @@ from collections.abc import Iterable
 from typing import Any
 
 from calshift.report.page.metric_names import name_in_words, unit_of
-from calshift.report.page.number_texts import FORMS, Form, format_per_1000
-from calshift.results import MetricsResult
+from calshift.report.page.number_texts import FORMS, split_1000
 
 MOST_METRICS = 150  # in the table; JSON has all
 FIGURES = ("prevalence", "precision", "missed_cases")  # above the table, where they are known
 FIGURES_OF_MANY = ("accuracy", "balanced_accuracy", "f1_macro")
-SECTION = (
-    "trusted", "decision", "positive", "confusion", "confusion_source", "classes", "warnings",
-    "diagnostics",
-)  # fmt: skip
+OUTCOMES = (
+    ("Found", "positive, predicted positive"),
+    ("Missed", "positive, predicted negative"),
+    ("False alarms", "negative, predicted positive"),
+    ("Correctly cleared", "negative, predicted negative"),
+)
 DECISIONS = {
     "a function of the probabilities": "Classes are predicted by a function of the probabilities.",
     "least expected cost": "The predicted class is the one of least expected cost.",
     "most probable class": "The predicted class is the most probable one.",
 }
-BINARY = "Predicted positive if that is the more probable of the two classes."
-
-
-def metrics_section(found: MetricsResult, level: float) -> dict[str, Any]:
-    """What the page needs of metrics, in plain values."""
-    plain = found.to_dict(level)
-    metrics = [{**one, "unit": unit_of(one["name"])} for one in plain["metrics"]]
-    return {**{key: plain[key] for key in SECTION}, "metrics": metrics, "requirements": []}
+STATUSES = {"not shown": "not shown to be met"}
 
 
 def view_metrics(section: dict[str, Any] | None, known: Iterable[str] = ()) -> Any:
@@ -36,11 +30,8 @@ def view_metrics(section: dict[str, Any] | None, known: Iterable[str] = ()) -> A
     if section is None:
         return None
     rows = [_row(one, section["trusted"]) for one in section["metrics"]]
-    reasons = [one["text"] for one in section["diagnostics"] if one["failed"]]
-    said = {*known, *reasons}
     return {
         "trusted": section["trusted"],
-        "reasons": reasons or ["the conditions of trust were not checked"],
         "conditions": len(section["diagnostics"]),
         "waived": [one["name"] for one in section["diagnostics"] if one["waived"]],
         "compared": any(one["source"] is not None for one in section["metrics"]),
@@ -50,31 +41,39 @@ def view_metrics(section: dict[str, Any] | None, known: Iterable[str] = ()) -> A
         "rows": rows[:MOST_METRICS],
         "hidden": len(rows) - len(rows[:MOST_METRICS]),
         "outcomes": _outcomes(section),
-        "requirements": section.get("requirements") or [],
-        "warnings": [note for note in section["warnings"] if note not in said],
+        "requirements": _requirements(section.get("requirements") or [], rows),
+        **_reasons(section, set(known)),
+    }
+
+
+def _reasons(section: dict[str, Any], known: set[str]) -> dict[str, Any]:
+    """Why nothing is trusted: the first reason, and others that are not shown elsewhere."""
+    failed = [one["text"] for one in section["diagnostics"] if one["failed"]]
+    shown = failed[:1] + [text for text in failed[1:] if text not in known]
+    return {
+        "reasons": [one[:1].upper() + one[1:] for one in shown]
+        or ["The conditions of trust were not checked"],
+        "more_reasons": len(failed) - len(shown),
+        "warnings": [note for note in section["warnings"] if note not in {*known, *failed}],
     }
 
 
 def _row(one: dict[str, Any], trusted: bool) -> dict[str, Any]:
     """One metric as texts."""
-    form = FORMS[one.get("unit") or unit_of(one["name"])]
+    form = FORMS[unit_of(one["name"], one.get("unit"))]
     return {
         "id": one["name"],
         **name_in_words(one["name"], one["title"])._asdict(),
         "note": one["note"],
         "now": form.value(one["estimate"]),
         "interval": form.interval(one["interval"]),
-        "before": form.value(one["source"]) if one["source"] is not None else "",
+        "before": "" if one["source"] is None else form.value(one["source"]),
         "before_interval": form.interval(one["source_interval"]),
-        "change": _change(form, one["difference"]),
-        "change_interval": form.change_interval(one["difference_interval"]),
+        "change": form.change(one),
+        "change_interval": form.change_interval(one),
         "trusted": one["trusted"],
         "reason": _reason(one, trusted),
     }
-
-
-def _change(form: Form, difference: float | None) -> str:
-    return "" if difference is None else form.change(difference)
 
 
 def _reason(one: dict[str, Any], trusted: bool) -> str:
@@ -87,10 +86,11 @@ def _reason(one: dict[str, Any], trusted: bool) -> str:
 
 
 def _figures(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows that most readers look for."""
+    """The rows that most readers look for, with short names."""
     by_name = {one["id"]: one for one in rows}
     names = FIGURES if any(name in by_name for name in FIGURES) else FIGURES_OF_MANY
-    return [by_name[name] for name in names if name in by_name]
+    shown = [by_name[name] for name in names if name in by_name]
+    return [{**one, "name": one["name"].partition(" (")[0]} for one in shown]
 
 
 def _decision(section: dict[str, Any]) -> str:
@@ -99,8 +99,22 @@ def _decision(section: dict[str, Any]) -> str:
     if rule.startswith("positive at "):
         return f"Predicted {rule}."
     if rule == "most probable class" and two and section["positive"] is not None:
-        return BINARY
+        return "Predicted positive if that is the more probable of the two classes."
     return DECISIONS.get(rule, f"Decision rule: {rule}.")
+
+
+def _requirements(asked: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each with its status in words, and its metric now where that is known."""
+    by_name = {one["id"]: one for one in rows}
+    return [
+        {
+            "text": one["text"],
+            "status": STATUSES.get(one["status"], one["status"]),
+            "met": one["status"] == "met",
+            "row": by_name.get(one.get("metric", "")),
+        }
+        for one in asked
+    ]
 
 
 def _outcomes(section: dict[str, Any]) -> list[dict[str, Any]]:
@@ -110,21 +124,11 @@ def _outcomes(section: dict[str, Any]) -> list[dict[str, Any]]:
         return []
     names = section["classes"] or [str(k) for k in range(len(now))]
     label = names.index(section["positive"])
-    shares = [_four_shares(now, label), None if before is None else _four_shares(before, label)]
-    words = (
-        ("Found", "positive, predicted positive"),
-        ("Missed", "positive, predicted negative"),
-        ("False alarms", "negative, predicted positive"),
-        ("Correctly cleared", "negative, predicted negative"),
-    )
+    texts = split_1000(_four_shares(now, label))
+    past = [""] * 4 if before is None else split_1000(_four_shares(before, label))
     return [
-        {
-            "name": name,
-            "meaning": meaning,
-            "now": format_per_1000(shares[0][k]),
-            "before": "" if shares[1] is None else format_per_1000(shares[1][k]),
-        }
-        for k, (name, meaning) in enumerate(words)
+        {"name": name, "meaning": meaning, "now": text, "before": old}
+        for (name, meaning), text, old in zip(OUTCOMES, texts, past, strict=True)
     ]
 
 
