@@ -31,10 +31,10 @@ NAMES = {
     "cohen_kappa": ("Cohen's kappa", "agreement beyond chance; 1 is best"),
     "expected_cost": ("Expected cost", "mean cost of a case"),
     "f1": ("F1", "harmonic mean of positive predictive value and sensitivity"),
-    "false_alarms": ("False alarms per 1000", "of 1000 cases, those negative but predicted positive"),
+    "false_alarms": ("False alarms per 1000", "negative cases predicted positive, of 1000 cases"),
     "log_loss": ("Log loss", "of the probabilities; 0 is best"),
     "matthews_corrcoef": ("Matthews correlation", "of predicted and true classes; 1 is best"),
-    "missed_cases": ("Missed cases per 1000", "of 1000 cases, those positive but predicted negative"),
+    "missed_cases": ("Missed cases per 1000", "positive cases predicted negative, of 1000 cases"),
     "npv": (
         "Negative predictive value (NPV)",
         "of cases predicted negative, the share that are negative",
@@ -53,6 +53,7 @@ NAMES = {
         "of positive cases, the share predicted positive",
     ),
     "roc_auc": ("Area under the ROC curve (AUC)", "1 is best, 0.5 is chance"),
+    "roc_auc_ovr": ("AUC of each class against the rest, mean", "1 is best, 0.5 is chance"),
     "specificity": ("Specificity", "of negative cases, the share predicted negative"),
 }  # fmt: skip
 
@@ -68,7 +69,7 @@ def unit_of(name: str, given: str | None = None) -> str:
         return "per 1000"
     if stem in SHARES or stem.startswith("top_"):
         return "share"
-    return "number" if stem in (*NAMES, "roc_auc_ovr", "roc_auc_ovr_weighted") else given or "number"
+    return "number" if stem in NAMES else given or "number"
 
 
 def name_in_words(name: str, title: str) -> MetricName:

@@ -46,6 +46,8 @@ class Form(NamedTuple):
     def _signed(self, value: float, one: dict[str, Any]) -> str:
         """As many decimals as both numbers have; no sign of what is rounded to 0."""
         decimals = min(self.decimals(one["estimate"]), self.decimals(one["source"]))
+        if self.points:
+            decimals = 1 if abs(self.scale * one["difference"]) >= 1 else max(decimals, 1)
         text = f"{self.scale * value:+.{decimals}f}"
         return text if float(text) else text[1:]
 
