@@ -243,6 +243,12 @@ def test_numbers_that_are_unknown_are_words(report):
     assert not re.search(r"\b(None|nan|inf)\b", said)
 
 
+@pytest.mark.parametrize("table", ["confusion", "confusion_source"])
+def test_an_unknown_confusion_matrix_is_not_shown(report, table):
+    report["metrics"][table][0][1] = None
+    assert "Of 1000 cases" not in section_of(render_html(report))
+
+
 def test_names_are_text(report):
     section = report["metrics"]
     section["positive"], section["classes"] = "<i>ill</i>", ["healthy", "<i>ill</i>"]

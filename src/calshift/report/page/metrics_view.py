@@ -120,9 +120,9 @@ def _requirements(asked: list[dict[str, Any]], rows: list[dict[str, Any]]) -> li
 def _outcomes(section: dict[str, Any]) -> list[dict[str, Any]]:
     """Of 1000 cases: found, missed, false alarms, cleared; empty if no class is positive."""
     now, before = section["confusion"], section["confusion_source"]
-    if now is None or section["positive"] is None:
+    names = section["classes"] or [str(k) for k in range(len(now or ()))]
+    if now is None or section["positive"] not in names or _unknown(now, before):
         return []
-    names = section["classes"] or [str(k) for k in range(len(now))]
     label = names.index(section["positive"])
     texts = split_1000(_four_shares(now, label))
     past = [""] * 4 if before is None else split_1000(_four_shares(before, label))
@@ -130,6 +130,11 @@ def _outcomes(section: dict[str, Any]) -> list[dict[str, Any]]:
         {"name": name, "meaning": meaning, "now": text, "before": old}
         for (name, meaning), text, old in zip(OUTCOMES, texts, past, strict=True)
     ]
+
+
+def _unknown(*tables: list[list[float | None]] | None) -> bool:
+    """Whether a share is, as where the source lacks a class."""
+    return any(None in row for table in tables if table is not None for row in table)
 
 
 def _four_shares(confusion: list[list[float]], label: int) -> tuple[float, float, float, float]:
