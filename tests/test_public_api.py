@@ -52,7 +52,7 @@ PROMISED = {
     ),
     "monitor": ((*PAIR, "time"), ("window", "rows", "weights", "check", "drift", *ASKED, *SURE)),
     "resample_label_shift": (("y",), ("prior", "imbalance_factor", "size", "rng")),
-    "write_report": (("result", "path"), ("level", "max_error", "gate")),
+    "write_report": (("result", "path"), ("level", "max_error", "gate", "metrics")),
     "softmax": (("logits", "axis"), ()),
     "Predictions": (("p", "y"), ("classes", "sample_weight")),
 }
