@@ -14,7 +14,7 @@ import numpy as np
 import calshift
 from calshift import Predictions, UnreliableWeights
 from calshift.report import render_html, summarize
-from calshift.results import CalibrationErrorResult
+from calshift.results import CalibrationErrorResult, MetricsResult
 from calshift.simulate import BetaSimulation, GaussianSimulation
 
 ROWS = 300
@@ -86,6 +86,51 @@ def missing_result() -> CalibrationErrorResult:
     return estimated(without(source, 2), p_target)
 
 
+def metrics_of(kind: str) -> MetricsResult | None:
+    """The metrics on the page of a kind, if it has any."""
+    if kind not in WITH_METRICS:
+        return None
+    source, target = WITH_METRICS[kind]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnreliableWeights)
+        names = None if source.n_classes == 2 else MANY_METRICS
+        return calshift.target_metrics(source, None, target, metrics=names)
+
+
+def screening_samples() -> tuple[Predictions, np.ndarray]:
+    """A rare disease that became more frequent."""
+    rng = np.random.default_rng(1)
+    scores = []
+    for rows, prevalence in ((20_000, 0.02), (4000, 0.1)):
+        y = (rng.random(rows) < prevalence).astype(int)
+        z = rng.normal(2.5 * y, 1)
+        scores.append((1 / (1 + np.exp(4 + 3.1 - 2.5 * z)), y))
+    return Predictions(*scores[0], classes=("healthy", "ill")), scores[1][0]
+
+
+def sharper_samples() -> tuple[Predictions, np.ndarray]:
+    """Of more than the class priors, which changed too."""
+    source, p_target = screening_samples()
+    return source, 1 - (1 - p_target) ** 5
+
+
+def many_samples() -> tuple[Predictions, np.ndarray]:
+    return samples(NAMES)
+
+
+def odd_samples() -> tuple[Predictions, np.ndarray]:
+    return samples(ODD_NAMES)
+
+
+MANY_METRICS = ("accuracy", "balanced_accuracy", "f1_macro", "log_loss", "precision_per_class")
+WITH_METRICS = {
+    "metrics": screening_samples,
+    "metrics untrusted": sharper_samples,
+    "metrics of many": many_samples,
+    "metrics of odd names": odd_samples,
+}
+
+
 KINDS = {
     "plain": plain_result,
     "untrusted": untrusted_result,
@@ -95,13 +140,14 @@ KINDS = {
     "given weights": lambda: estimated(*samples(NAMES), weights=np.ones(4)),
     "unchecked": lambda: estimated(*samples(NAMES), check=False),
     "odd names": odd_result,
+    **{name: (lambda make=make: estimated(*make())) for name, make in WITH_METRICS.items()},
 }
 
 
 @cache
 def page_of(kind: str) -> str:
     """The page of a kind of result."""
-    return written(KINDS[kind]())
+    return written(KINDS[kind](), metrics=metrics_of(kind))
 
 
 @cache

@@ -141,6 +141,18 @@ def test_on_paper_an_interval_is_not_larger_than_its_estimate(visit):
     assert interval <= estimate
 
 
+def test_on_paper_numbers_of_conditions_are_in_one_line(visit):
+    cells = visit(page_of("untrusted"), "print", **phone(A4)).page.locator("#conditions tbody td")
+    lines = cells.evaluate_all(
+        """all => all.filter(e => [1, 2, 3].includes(e.cellIndex) && e.textContent).map(e => {
+          const text = document.createRange();
+          text.selectNodeContents(e);
+          return new Set([...text.getClientRects()].map(box => box.top)).size;
+        })"""
+    )
+    assert set(lines) == {1}
+
+
 def test_page_prints(visit, artefacts):
     page = visit(page_of("odd names"), "print", color_scheme="dark").page
     margin = dict.fromkeys(("top", "right", "bottom", "left"), "1cm")

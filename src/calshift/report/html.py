@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from calshift._core.atomic_write import write_atomically
 from calshift._core.text import percent
 from calshift._core.validate import show
 from calshift.errors import InvalidInput
+from calshift.report.page.metrics_view import view_metrics
+from calshift.report.page.templates import load_template, read_template, shorten
 from calshift.report.summary import summarize
 from calshift.report.svg import reliability_diagram
 from calshift.report.verdict import Gate
@@ -43,7 +46,7 @@ def write_report(
     gate : {"lower", "upper"}, default "lower"
         the end of the interval that must not be above ``max_error``
     metrics : MetricsResult, optional
-        of `target_metrics` of the same samples, which the report then contains
+        of `target_metrics` on the same samples: the page shows how good the model is now
 
     Raises
     ------
@@ -66,21 +69,47 @@ def write_report(
         needed = "target_calibration_error, without target labels"
         msg = f"result must come from {needed}; got {show(result)}"
         raise InvalidInput(msg)
-    known = isinstance(metrics, MetricsResult) and metrics.n_target is not None
-    if metrics is not None and not known:
+    known = None if metrics is None else _validate_metrics(metrics, result)
+    report = summarize(result, Gate(max_error, gate, level), metrics=known)
+    write_atomically(path, render_html(report))
+
+
+def _validate_metrics(metrics: Any, result: CalibrationErrorResult) -> MetricsResult:
+    """Metrics that are of a target of the same size."""
+    if not isinstance(metrics, MetricsResult) or metrics.n_target is None:
         msg = f"metrics must come from target_metrics; got {show(metrics)}"
         raise InvalidInput(msg)
-    report = summarize(result, Gate(max_error, gate, level), metrics=metrics)
-    write_atomically(path, render_html(report))
+    sizes = (metrics.n_source, metrics.n_target), (result.n_source, result.n_target)
+    if sizes[0] != sizes[1]:
+        shown = " and ".join("{:,.10g} source and {:,.10g} target rows".format(*n) for n in sizes)
+        msg = f"metrics and result must be of the same samples; got {shown}"
+        raise InvalidInput(msg)
+    return metrics
 
 
 def render_html(report: dict[str, Any]) -> str:
     """A page that loads nothing from elsewhere; its content security policy forbids it."""
     diagrams = [reliability_diagram(curves) for curves in report["curves"]]
-    script = _read("page.js")
-    more = {"diagrams": diagrams, "style": _read("page.css"), "script": script}
+    script = read_template("page.js")
+    style = read_template("page.css") + read_template("metrics.css")
+    more = {"diagrams": diagrams, "style": style, "script": script, "checked": _checked(report)}
     context = {**_context(report), **more, "policy": _policy(script)}
-    return str(_template("page.html").render(context))
+    return str(load_template("page.html").render(context))
+
+
+def _checked(report: dict[str, Any]) -> str:
+    """What was checked: names of files, or numbers of rows."""
+    inputs = report["inputs"] or {}
+    names = [inputs[role]["path"] for role in ("target", "source") if role in inputs]
+    if len(names) == 2:
+        return "{} against {}".format(*(shorten(_file_name(name)) for name in names))
+    sizes = [f"{report[role]['rows']:,.10g}" for role in ("target", "source") if report[role]]
+    words = ("{} target rows", "{} target rows against {} labelled source rows")
+    return words[len(sizes) - 1].format(*sizes)
+
+
+def _file_name(path: str) -> str:
+    return re.split(r"[/\\]", path.rstrip("/\\"))[-1] or path
 
 
 def fragment(result: CalibrationErrorResult) -> str:
@@ -90,7 +119,7 @@ def fragment(result: CalibrationErrorResult) -> str:
     try:
         if result.n_target is not None:
             context = _context(summarize(result, curves=False))
-            return str(_template("fragment.html").render(context))
+            return str(load_template("fragment.html").render(context))
     except ImportError:
         pass
     return f"<pre>{escape(str(result))}</pre>"
@@ -106,6 +135,7 @@ def _context(report: dict[str, Any]) -> dict[str, Any]:
     changed = sorted(known, key=lambda one: -abs(_prior_change(one)))[:MOST_PRIORS]
     return {
         "report": report,
+        "metrics": view_metrics(report.get("metrics"), report["warnings"]),
         "conditions": sorted(report["diagnostics"], key=_urgency),
         "classes": shown,
         "hidden": len(classes) - len(shown),
@@ -145,16 +175,6 @@ def _largest_residuals(check: dict[str, Any] | None) -> list[dict[str, Any]]:
     return sorted(check["by_class"], key=lambda one: -abs(one["residual"] or 0.0))[:MOST_RESIDUALS]
 
 
-def _shorten(name: str, most: int = 60) -> str:
-    """A name cut to a length, so that the page stays small whatever classes are called."""
-    return name if len(name) <= most else name[: most - 3] + "..."
-
-
-def _format_share(value: float) -> str:
-    """One decimal, or two significant digits below 1%."""
-    return f"{value:.1%}" if value >= 0.01 or value == 0 else f"{100 * value:.2g}%"
-
-
 def _policy(script: str) -> str:
     """The content security policy: inline style, one script by its hash, nothing else."""
     import base64
@@ -165,29 +185,3 @@ def _policy(script: str) -> str:
         "default-src 'none'; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     )
-
-
-def _read(name: str) -> str:
-    from importlib.resources import files
-
-    return (files("calshift.report") / "templates" / name).read_text(encoding="utf-8")
-
-
-def _template(name: str) -> Any:
-    try:
-        from jinja2 import Environment, FunctionLoader, StrictUndefined
-    except ImportError:
-        msg = "a report page needs jinja2: pip install 'calshift[report]'"
-        raise ModuleNotFoundError(msg, name="jinja2") from None
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_read),
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    environment.filters.update(
-        error=lambda value: f"{value:.4f}",
-        share=_format_share,
-        shorten=_shorten,
-        number=lambda value: f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}",
-        rows=lambda value: f"{value:,.10g}",
-    )
-    return environment.get_template(name)

@@ -7,6 +7,8 @@ from typing import Any
 
 from calshift._core.convert import plain
 from calshift._core.text import percent
+from calshift.report.page.metrics_view import view_metrics
+from calshift.report.page.templates import load_template
 from calshift.report.requirements import REPORTED, Outcome, outcome_sentence
 from calshift.report.verdict import EXIT_CODES
 from calshift.results import MetricEstimate, MetricsResult
@@ -14,12 +16,19 @@ from calshift.results import MetricEstimate, MetricsResult
 MOST_CLASSES = 30  # of a confusion matrix in the report
 PER_1000 = ("missed_cases", "false_alarms")
 
+LEVEL = 0.95
+
 
 def metrics_fragment(found: MetricsResult) -> str:
     """The metrics for a notebook; plain text where jinja2 is not installed."""
     from html import escape  # late: importing calshift must be fast
 
-    return f"<pre>{escape(str(found))}</pre>"
+    try:
+        view = view_metrics(metrics_section(found, LEVEL))
+        context = {"metrics": view, "level": percent(LEVEL)}
+        return str(load_template("metrics_fragment.html").render(context))
+    except ImportError:
+        return f"<pre>{escape(str(found))}</pre>"
 
 
 def metrics_section(
