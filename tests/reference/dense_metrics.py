@@ -118,6 +118,27 @@ class Dense:
                 found.append(self.mean(score, alone, label / K))
         return found
 
+    def average_bias(self, cells: list[Mean], name: str) -> float:
+        """Of macro F1 or macro precision: the mean of (R Var(D) - Cov(N, D)) / (D^2 + Var(D))."""
+        K, bias = self.K, []
+        for k in range(K):
+
+            def top(t: np.ndarray, k: int = k) -> float:
+                return float((2 if name == "f1" else 1) * t.reshape(K, K)[k, k])
+
+            def bottom(t: np.ndarray, k: int = k) -> float:
+                table = t.reshape(K, K)
+                actual = table[:, k].sum() if name == "f1" else 0.0
+                return float(table[k].sum() + actual)
+
+            N, D = self.function_of(cells, top), self.function_of(cells, bottom)
+            n, m = len(self.p), len(self.q)
+            joint = N.source @ D.source / n**2 + N.target @ D.target / m**2
+            ratio = N.value / D.value
+            spread = D.source @ D.source / n**2 + D.target @ D.target / m**2
+            bias.append((ratio * spread - joint) / (D.value**2 + spread))
+        return float(np.mean(bias))
+
     def area(self, k: int) -> Mean:
         """P(s > s') + P(s = s') / 2 of a row of class k and another, by pairs of source rows."""
         s, W, own = self.p[:, k], self.w[self.y], self.y == k

@@ -58,6 +58,9 @@ def counted(K):
     }
 
 
+CLOSE = {"f1_macro": 1e-7, "precision_macro": 1e-7}  # less a bias by numerical differences
+
+
 def expected(dense: Dense, predict=argmax) -> dict[str, Mean]:
     """Every metric by name."""
     K = dense.K
@@ -83,7 +86,10 @@ def expected(dense: Dense, predict=argmax) -> dict[str, Mean]:
     areas = [dense.area(k) for k in range(K)]
     found |= {f"roc_auc[{k}]": one for k, one in enumerate(areas)}
     found["roc_auc_ovr"] = dense.function_of(areas, np.mean)
-    return found | {name: of_table(function) for name, function in counted(K).items()}
+    found |= {name: of_table(function) for name, function in counted(K).items()}
+    for name in {"f1_macro", "precision_macro"} & set(found):
+        found[name].value -= dense.average_bias(cells, name.removesuffix("_macro"))
+    return found
 
 
 def sample(K, seed=3):
@@ -117,7 +123,7 @@ def test_estimates_and_standard_errors(K, way):
         p, y, q, metrics=names_of(reference), weights=weights, check=False, cost=COST[K]
     )
     for name, one in reference.items():
-        assert found[name].estimate == pytest.approx(one.value, rel=1e-9), name
+        assert found[name].estimate == pytest.approx(one.value, rel=CLOSE.get(name, 1e-9)), name
         assert found[name].standard_error == pytest.approx(one.error, rel=1e-5), name
 
 
@@ -130,7 +136,7 @@ def test_another_decision():
         p, y, q, metrics=names_of(reference), weights="em", check=False, cost=COST[2], decision=0.2
     )
     for name, one in reference.items():
-        assert found[name].estimate == pytest.approx(one.value, rel=1e-9), name
+        assert found[name].estimate == pytest.approx(one.value, rel=CLOSE.get(name, 1e-9)), name
         assert found[name].standard_error == pytest.approx(one.error, rel=1e-5), name
 
 

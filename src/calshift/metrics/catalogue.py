@@ -116,7 +116,7 @@ def make_metrics(metrics: Any, setting: Setting) -> tuple[Metric, ...]:
         names = (*names, "expected_cost") if setting.cost is not None else names
         return tuple(one for name in names for one in _named(name, setting))
     asked = (metrics,) if isinstance(metrics, str) else metrics
-    if not isinstance(asked, Iterable) or isinstance(asked, bytes):
+    if not isinstance(asked, list | tuple | Mapping):
         msg = f"metrics must be names, or a mapping of names to functions; got {show(metrics)}"
         raise InvalidInput(msg)
     found = tuple(one for each in _entries(asked) for one in _make(*each, setting))

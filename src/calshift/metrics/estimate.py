@@ -18,6 +18,7 @@ from calshift.metrics.drift import drift_influence
 from calshift.metrics.efficient_shares import EfficientShares, fit_shares
 from calshift.metrics.products import LabelledRows, SourceRows, TargetRows, combine_products
 from calshift.metrics.rare_classes import rare_class_variance
+from calshift.metrics.ratio_bias import MOST_CLASSES, average_bias, class_covariances, ratio_of
 from calshift.metrics.terms import (
     ClassTables,
     Linearised,
@@ -135,6 +136,7 @@ def estimate_target(
     mean, own = after["a"] / m, before["own"] / n
     adds_mean = np.array([one.shifts for one in setup.shifted])
     values = np.array([one.value for one in setup.shifted]) + adds_mean * (mean + extra)
+    values -= _biases(source, target, metrics, rule, setup, class_weights.influence)
     by_weight = (before["e"] - counts[:, None] * extra) / (n * setup.scale)  # D
     seen = counts > 0
     through = by_weight[seen] if influence is not None else np.zeros((0, len(metrics)))
@@ -161,6 +163,28 @@ def estimate_target(
         undefined=tuple(one.undefined for one in setup.shifted), tables=setup.tables,
         source_confusion=setup.source_confusion, drift=changes, influence=kept,
     )  # fmt: skip
+
+
+def _biases(
+    source: Engine,
+    target: Engine,
+    metrics: tuple[Metric, ...],
+    rule: DecisionRule,
+    setup: _Setup,
+    influence: Any,
+) -> np.ndarray:
+    """(M,) of averages of ratios over many classes; 0 for other metrics."""
+    names, K = [ratio_of(one.function) for one in metrics], source.summary.n_classes
+    found = np.zeros(len(metrics))
+    if setup.tables is None or not any(names) or K > MOST_CLASSES:
+        return found
+    covariance = class_covariances(
+        source, target, rule, setup.weights, setup.scale, setup.shares, influence
+    )
+    for k, name in enumerate(names):
+        if name is not None:
+            found[k] = average_bias(name, setup.tables.shares, covariance)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,7 +59,7 @@ class SourceRows(Frozen):
         f, K = batch.frequency, batch.n_classes
         by_label = [np.bincount(batch.labels, f * one, K) for one in e.T]
         sums = Tally(e=np.stack(by_label, axis=1), own=f @ own)
-        return Tally(**sums, **_products(batch, design, {"t": weighted, "s": own}))
+        return Tally(**sums, **sum_products(batch, design, {"t": weighted, "s": own}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class TargetRows(Frozen):
     def __call__(self, batch: Predictions) -> Tally:
         """Summand: means, and products."""
         a, design = self.columns(batch)
-        return Tally(a=batch.frequency @ a, **_products(batch, design, {"t": a}))
+        return Tally(a=batch.frequency @ a, **sum_products(batch, design, {"t": a}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +102,10 @@ class LabelledRows(Frozen):
     def __call__(self, batch: Predictions) -> Tally:
         """Summand: means, and products."""
         own, design = self.columns(batch)
-        return Tally(own=batch.frequency @ own, **_products(batch, design, {"s": own}))
+        return Tally(own=batch.frequency @ own, **sum_products(batch, design, {"s": own}))
 
 
-def _products(batch: Predictions, design: np.ndarray, columns: dict[str, np.ndarray]) -> Tally:
+def sum_products(batch: Predictions, design: np.ndarray, columns: dict[str, np.ndarray]) -> Tally:
     """Products of the design with itself and the columns, and of the columns of a metric."""
     r = batch.squared_frequency[:, None]
     scaled = design * r
