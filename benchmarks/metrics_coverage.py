@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -102,6 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=("choose", "judge"), default="judge")
     parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--worlds", type=int, default=0, help="added to the seeds of simulations")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--most", type=int, default=1000, help="classes of a case, at most")
@@ -110,7 +112,9 @@ def main() -> None:
     table, every = [], []
     seeds = range(asked.first, asked.first + asked.draws)
     with ProcessPoolExecutor(asked.jobs) as pool:
-        for case in cases(asked.half):
+        for named in cases(asked.half):
+            seed = named.world.seed + asked.worlds
+            case = replace(named, world=replace(named.world, seed=seed))
             if case.classes > asked.most:
                 continue
             true = pool.submit(truth, case)
@@ -122,7 +126,7 @@ def main() -> None:
     for row in table[-3:]:
         print("  ".join(row))
     if asked.write:
-        about = f"Half: {asked.half}. Draws: {asked.draws}, from seed {asked.first}."
+        about = f"Half: {asked.half}, worlds: {asked.worlds}. Draws: {asked.draws}."
         write_table(f"metrics_coverage_{asked.half}", f"{__doc__}\n{about}", HEAD, table)
 
 

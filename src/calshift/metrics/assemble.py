@@ -89,10 +89,9 @@ def target_metrics_result(
         for k, metric in enumerate(metrics)
     }
     notes = collect_warnings(diagnostics, class_weights, others=_notes(metrics, found, samples[0]))
-    known = found.tables is not None
     return MetricsResult(
         estimates, rule.description, source.size, target.size,
-        confusion=found.tables.confusion if found.tables is not None and known else None,
+        confusion=None if found.tables is None else np.maximum(found.tables.confusion, 0.0),
         confusion_source=found.source_confusion, class_weights=class_weights, assumption=check,
         diagnostics=diagnostics, warnings=notes, classes=source.classes,
         _influence=found.influence, **about,

@@ -132,7 +132,8 @@ class MetricEstimate(Frozen):
     def source_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Lower and upper end for the population of the source."""
         error = self.source_standard_error
-        return self._interval(1, self._known_source(), error, validate_level(level))
+        low, high = self._interval(1, self._known_source(), error, validate_level(level))
+        return max(low, self.bounds[0]), min(high, self.bounds[1])
 
     def difference_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Lower and upper end of target - source, which share the source's rows."""
