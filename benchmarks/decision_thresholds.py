@@ -26,7 +26,10 @@ from tables import write_table
 import calshift
 
 POOL = 1_000_000
-HEAD = ["case", "n", "m", "shares", "ratio", "trusted", "realised", "labels", "source", "unchanged"]
+HEAD = [
+    "case", "n", "m", "shares", "ratio", "trusted", "realised", "if trusted", "labels", "source",
+    "unchanged",
+]  # fmt: skip
 
 
 class Problem(NamedTuple):
@@ -125,6 +128,7 @@ def main() -> None:
             shares = " -> ".join(f"{1 / (1 + tail):.1%}" for tail in case.tails)
             row = [case.name, f"{case.n:,}", f"{case.m:,}", shares, f"{task.ratio:g}"]
             costs = [f"{mean[k]:.3f} ({error[k]:.3f})" for k in range(1, 5)]
+            costs.insert(1, f"{found[found[:, 0] > 0, 1].mean():.3f}")
             table.append([*row, f"{mean[0]:.2f}", *costs])
             print("  ".join(table[-1]), flush=True)
     if asked.write:

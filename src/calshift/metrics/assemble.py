@@ -91,11 +91,17 @@ def target_metrics_result(
     notes = collect_warnings(diagnostics, class_weights, others=_notes(metrics, found, samples[0]))
     return MetricsResult(
         estimates, rule.description, source.size, target.size,
-        confusion=None if found.tables is None else np.maximum(found.tables.confusion, 0.0),
+        confusion=None if found.tables is None else _without_negatives(found.tables.confusion),
         confusion_source=found.source_confusion, class_weights=class_weights, assumption=check,
         diagnostics=diagnostics, warnings=notes, classes=source.classes,
         _influence=found.influence, **about,
     )  # fmt: skip
+
+
+def _without_negatives(table: np.ndarray) -> np.ndarray:
+    """The table with 0 for negative cells, of the same sum."""
+    kept = np.maximum(table, 0.0)
+    return np.asarray(kept * (table.sum() / kept.sum()))
 
 
 def _rows_behind(
