@@ -57,8 +57,9 @@ def labelled_metrics(
         names as in scikit-learn: "accuracy", "balanced_accuracy", "log_loss", "brier_score",
         "top_2_accuracy", "cohen_kappa", "matthews_corrcoef", "roc_auc_ovr", "expected_cost";
         "precision", "recall", "f1", "specificity" and "npv", of the positive class or with
-        "_macro", "_micro", "_weighted", "_per_class"; "roc_auc" and "oe_ratio" (observed over
-        expected rows) of the positive class or "_per_class"; "prevalence", "alarm_rate",
+        "_macro", "_micro", "_weighted", "_per_class"; "roc_auc", "average_precision", "oe_ratio"
+        (observed over expected rows), "calibration_slope" and "calibration_intercept" of the
+        positive class or "_per_class"; "prevalence", "alarm_rate",
         "missed_cases" and "false_alarms", shares of all rows. A mapping {name: function} asks for
         the mean of function(p, y), with p (n, K) and y (n,), which returns one number a row. None:
         the usual ones

@@ -38,7 +38,10 @@ OF_TWO = (
     "specificity", "npv", "f1", "missed_cases", "roc_auc", "log_loss", "brier_score", "oe_ratio",
 )  # fmt: skip
 OF_MANY = ("accuracy", "balanced_accuracy", "f1_macro", "log_loss", "brier_score")
-OF_CLASS = ("precision", "recall", "f1", "specificity", "npv", "roc_auc", "oe_ratio")
+OF_CLASS = (
+    "precision", "recall", "f1", "specificity", "npv", "roc_auc", "average_precision", "oe_ratio",
+    "calibration_slope", "calibration_intercept",
+)  # fmt: skip
 COUNTED: dict[str, tuple[CountFunction, tuple[float, float]]] = {
     "balanced_accuracy": (balanced_accuracy, SHARE),
     "cohen_kappa": (cohen_kappa, (-1.0, 1.0)),
@@ -85,6 +88,8 @@ class Metric(Frozen):
     weighted : whether these are weighted by class prior
     n_classes : K, of areas
     ratio : class whose actual rows are counted relative to those expected
+    precision_of : class of an average precision
+    line : class of a line of calibration, and whether its slope is meant
     """
 
     name: str
@@ -95,6 +100,8 @@ class Metric(Frozen):
     weighted: bool = False
     n_classes: int = 0
     ratio: int | None = None
+    precision_of: int | None = None
+    line: tuple[int, bool] | None = None
 
     @property
     def is_average(self) -> bool:
@@ -200,6 +207,10 @@ def _of_class(name: str, label: int, suffix: str, setting: Setting) -> Metric:
         return Metric(name + suffix, areas=(label,), n_classes=setting.n_classes)
     if name == "oe_ratio":
         return Metric(name + suffix, POSITIVE, ratio=label)
+    if name == "average_precision":
+        return Metric(name + suffix, precision_of=label)
+    if name in ("calibration_slope", "calibration_intercept"):
+        return Metric(name + suffix, UNBOUNDED, line=(label, name == "calibration_slope"))
     return Metric(name + suffix, function=ClassRatio(name, label))
 
 

@@ -22,10 +22,10 @@ from calshift.metrics.ratio_bias import MOST_CLASSES, average_bias, class_covari
 from calshift.metrics.terms import (
     ClassTables,
     Linearised,
+    SourceFits,
     check_class_count,
     linearise,
     needs_tables,
-    rank_classes,
     tabulate_source,
     tabulate_target,
 )
@@ -76,7 +76,7 @@ def estimate_labelled(
     """The metrics of labelled rows."""
     tables = _tables_of_source(sample, metrics, rule)
     ones = np.ones(sample.summary.n_classes)
-    found = linearise(metrics, tables, rank_classes(metrics, sample, ones))
+    found = linearise(metrics, tables, SourceFits.of(metrics, sample, ones))
     rows, n = LabelledRows(rule, [one.term for one in found]), sample.summary.size
     sums = Blocks(sample).total(rows)
     mean = sums["own"] / n
@@ -217,9 +217,9 @@ class _Setup(Frozen):
         after = before
         if before is not None:
             after = tabulate_target(source, target, rule, weights, shares, before)
-        ranks = partial(rank_classes, metrics, source)
-        own = linearise(metrics, before, ranks(np.ones(len(counts))))
-        shifted = linearise(metrics, after, ranks(weights))
+        fits = partial(SourceFits.of, metrics, source)
+        own = linearise(metrics, before, fits(np.ones(len(counts))))
+        shifted = linearise(metrics, after, fits(weights))
         confusion = None if before is None else before.confusion
         return _Setup(shifted, own, weights, scale, shares, after, confusion)
 

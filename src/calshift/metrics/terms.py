@@ -13,10 +13,12 @@ from calshift._core.predictions import Predictions
 from calshift.engines import Blocks
 from calshift.engines.base import Engine
 from calshift.errors import InvalidInput
+from calshift.metrics.calibration_line import CalibrationLine, LineTerm, fit_line
 from calshift.metrics.catalogue import Metric
 from calshift.metrics.class_counts import ROUNDING, ClassShares
 from calshift.metrics.decision_rule import DecisionRule
 from calshift.metrics.efficient_shares import EfficientShares
+from calshift.metrics.precision_curve import PrecisionTerm
 from calshift.metrics.ranking import RankTerm, ScoreRanks, rank_scores
 from calshift.metrics.row_scores import CellScore, Cost, DecidedRows, RowScore
 
@@ -90,20 +92,22 @@ class ClassTables(Frozen):
 
 
 def linearise(
-    metrics: tuple[Metric, ...], tables: ClassTables | None, ranks: dict[int, ScoreRanks]
+    metrics: tuple[Metric, ...], tables: ClassTables | None, fitted: SourceFits
 ) -> list[Linearised]:
-    """The metrics at these tables and ranks."""
-    return [_linearise(metric, tables, ranks) for metric in metrics]
+    """The metrics at these tables, ranks and lines."""
+    return [_linearise(metric, tables, fitted) for metric in metrics]
 
 
-def _linearise(
-    metric: Metric, tables: ClassTables | None, ranks: dict[int, ScoreRanks]
-) -> Linearised:
+def _linearise(metric: Metric, tables: ClassTables | None, fitted: SourceFits) -> Linearised:
     if metric.score is not None:
         value = None if tables is None else tables.mean_of(metric.score)
         return Linearised(metric.score, value or 0.0, is_mean=True, shifts=value is None)
     if metric.areas:
-        return _linearise_areas(metric, ranks)
+        return _linearise_areas(metric, fitted.ranks)
+    if metric.precision_of is not None:
+        return _linearise_precision(metric.precision_of, fitted.ranks[metric.precision_of])
+    if metric.line is not None:
+        return _linearise_line(fitted.lines[metric.line])
     assert tables is not None
     if metric.ratio is not None:
         label = metric.ratio
@@ -129,17 +133,46 @@ def _linearise_areas(metric: Metric, ranks: dict[int, ScoreRanks]) -> Linearised
     return Linearised(term, value, shifts=True, undefined=missing)
 
 
+def _linearise_precision(label: int, ranks: ScoreRanks) -> Linearised:
+    """The average precision of a class, 0 if it has no rows."""
+    term = PrecisionTerm(label, ranks)
+    if not 0 < ranks.prior < 1:
+        return Linearised(CellScore.make(2), undefined=(label,))
+    return Linearised(term, term.value, shifts=True)
+
+
+def _linearise_line(line: CalibrationLine) -> Linearised:
+    """A slope or an intercept; of no number where the class is separable or absent."""
+    if not line.converged:
+        return Linearised(CellScore.make(2), undefined=(line.label,))
+    return Linearised(LineTerm(line), line.value, shifts=True)
+
+
 def needs_tables(metrics: tuple[Metric, ...]) -> bool:
     """Whether any metric depends on the confusion matrix or on mean predictions."""
     return any(one.function is not None or one.ratio is not None for one in metrics)
 
 
-def rank_classes(
-    metrics: tuple[Metric, ...], source: Engine, weights: np.ndarray
-) -> dict[int, ScoreRanks]:
-    """The ranks that the metrics need, by class."""
-    labels = tuple(sorted({label for one in metrics for label in one.areas}))
-    return dict(zip(labels, rank_scores(source, labels, weights), strict=True)) if labels else {}
+@dataclass(frozen=True, eq=False)
+class SourceFits(Frozen):
+    """What metrics need of the source's rows, weighted by class: ranks by class, and lines."""
+
+    ranks: dict[int, ScoreRanks]
+    lines: dict[tuple[int, bool], CalibrationLine]
+
+    @staticmethod
+    def of(metrics: tuple[Metric, ...], source: Engine, weights: np.ndarray) -> SourceFits:
+        """With class weights of mean 1."""
+        ranked = {label for one in metrics for label in one.areas}
+        ranked |= {one.precision_of for one in metrics if one.precision_of is not None}
+        labels = tuple(sorted(ranked))
+        ranks = rank_scores(source, labels, weights) if labels else []
+        lines = {one.line for one in metrics if one.line is not None}
+        blocks = Blocks(source)
+        return SourceFits(
+            dict(zip(labels, ranks, strict=True)),
+            {line: fit_line(blocks, *line, weights) for line in sorted(lines)},
+        )
 
 
 def check_class_count(n_classes: int) -> None:
