@@ -18,9 +18,9 @@ from calshift.engines.base import Engine
 from calshift.engines.sample_summary import SampleSummary
 from calshift.metrics.catalogue import Metric
 from calshift.metrics.class_counts import ClassRatio
+from calshift.metrics.curves.ranking import RESOLUTION
 from calshift.metrics.decision_rule import DecisionRule
 from calshift.metrics.estimate import MetricValues
-from calshift.metrics.ranking import RESOLUTION
 from calshift.metrics.row_scores import CellScore
 from calshift.results import ClassWeights, Diagnostic, LabelShiftCheck, MetricEstimate
 from calshift.results.metrics import MetricsResult

@@ -13,13 +13,13 @@ from calshift._core.predictions import Predictions
 from calshift.engines import Blocks
 from calshift.engines.base import Engine
 from calshift.errors import InvalidInput
-from calshift.metrics.calibration_line import CalibrationLine, LineTerm, fit_line
 from calshift.metrics.catalogue import Metric
 from calshift.metrics.class_counts import ROUNDING, ClassShares
+from calshift.metrics.curves.calibration_line import CalibrationLine, LineTerm, fit_line
+from calshift.metrics.curves.precision_curve import PrecisionTerm
+from calshift.metrics.curves.ranking import RankTerm, ScoreRanks, rank_scores
 from calshift.metrics.decision_rule import DecisionRule
 from calshift.metrics.efficient_shares import EfficientShares
-from calshift.metrics.precision_curve import PrecisionTerm
-from calshift.metrics.ranking import RankTerm, ScoreRanks, rank_scores
 from calshift.metrics.row_scores import CellScore, Cost, DecidedRows, RowScore
 
 MOST_CLASSES = 2000  # of a confusion matrix

@@ -20,7 +20,7 @@ import numpy as np
 
 from calshift._core.frozen import Frozen
 from calshift._core.score_grid import cell_of
-from calshift.metrics.ranking import ScoreRanks, ranked_score
+from calshift.metrics.curves.ranking import ScoreRanks, ranked_score
 from calshift.metrics.row_scores import DecidedRows, RowScore
 
 
