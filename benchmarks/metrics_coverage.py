@@ -127,7 +127,8 @@ def main() -> None:
         print("  ".join(row))
     if asked.write:
         about = f"Half: {asked.half}, worlds: {asked.worlds}. Draws: {asked.draws}."
-        write_table(f"metrics_coverage_{asked.half}", f"{__doc__}\n{about}", HEAD, table)
+        kind = f"{asked.half}_{asked.worlds}" if asked.worlds else asked.half
+        write_table(f"metrics_coverage_{kind}", f"{__doc__}\n{about}", HEAD, table)
 
 
 if __name__ == "__main__":
