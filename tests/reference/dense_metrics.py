@@ -104,18 +104,23 @@ class Dense:
         predicted class or the label alone decide.
         """
         K, one = self.K, np.eye(self.K)
+        share = np.bincount(predict(self.q), minlength=K) / len(self.q)
         found = []
         for a in range(K):
             for c in range(K):
                 label = one[c]
 
-                def score(p: np.ndarray, a: int = a, label: np.ndarray = label) -> np.ndarray:
-                    return np.outer((predict(p) == a) - 1 / K, label - 1 / K)
+                q = float(self.prior[c])
 
-                def alone(p: np.ndarray, a: int = a) -> np.ndarray:
-                    return np.asarray((predict(p) == a) / K - 1 / K**2)
+                def score(
+                    p: np.ndarray, a: int = a, label: np.ndarray = label, q: float = q
+                ) -> np.ndarray:
+                    return np.outer((predict(p) == a) - share[a], label - q)
 
-                found.append(self.mean(score, alone, label / K))
+                def alone(p: np.ndarray, a: int = a, q: float = q) -> np.ndarray:
+                    return np.asarray(((predict(p) == a) - share[a]) * q)
+
+                found.append(self.mean(score, alone, label * share[a]))
         return found
 
     def average_bias(self, cells: list[Mean], name: str) -> float:

@@ -27,7 +27,8 @@ RATIOS = {  # numerator, denominator: coefficients of hits, predicted, actual, 1
     "npv": ((1, -1, -1, 1), (0, -1, 0, 1)),
 }
 AVERAGES = ("macro", "micro", "weighted")
-ROUNDING = 1e-9  # of a share, below which it is 0
+ROUNDING = 1e-9  # of a share, below which a class does not occur
+TINY = 1e-14  # of a denominator, below which a ratio is undefined
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,7 @@ class ClassRatio:
         top, bottom = (np.asarray(one, dtype=float) for one in RATIOS[self.name])
         whole = shares.stacked
         above, below = top @ whole, bottom @ whole
-        undefined = below <= ROUNDING
+        undefined = below <= TINY
         if shares.known is not None:
             undefined |= ~shares.known
         below = np.where(undefined, 1.0, below)

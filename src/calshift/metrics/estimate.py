@@ -179,8 +179,9 @@ def _biases(
     if setup.tables is None or not any(names) or K > MOST_CLASSES:
         return found
     covariance = class_covariances(
-        source, target, rule, setup.weights, setup.scale, setup.shares, influence
-    )
+        source, target, rule, setup.weights, setup.scale, setup.shares, influence,
+        setup.tables.margins,
+    )  # fmt: skip
     for k, name in enumerate(names):
         if name is not None:
             found[k] = average_bias(name, setup.tables.shares, covariance)

@@ -26,6 +26,7 @@ from calshift.metrics.class_counts import RATIOS, ClassRatio, ClassShares
 from calshift.metrics.decision_rule import DecisionRule
 from calshift.metrics.efficient_shares import EfficientShares
 from calshift.metrics.products import combine_products, sum_products
+from calshift.metrics.row_scores import Margins
 
 BIASED = ("f1", "precision")
 MOST_CLASSES = 300  # beyond which the covariances take too long
@@ -39,12 +40,14 @@ class _ClassRows(Frozen):
     weights: np.ndarray
     shares: EfficientShares
     influence: Any
+    margins: Margins
 
     def source(self, batch: Predictions) -> Tally:
         """Summand over source rows."""
         K, W = batch.n_classes, self.weights[batch.labels][:, None]
         predicted, actual = np.eye(K)[self.rule(batch)], np.eye(K)[batch.labels]
-        at = predicted * actual - predicted / K + 1 / K**2
+        r, c = self.margins
+        at = predicted * (actual - c) + r * c
         e = at - self._expected(batch, predicted)
         design = [np.ones((len(batch), 1)), W]
         if self.influence is not None:
@@ -60,16 +63,17 @@ class _ClassRows(Frozen):
         predicted = np.eye(K)[self.rule(batch)]
         if self.influence is not None:
             design = np.concatenate([design, self.influence.target(batch)], axis=1)
-        hit = predicted / K - 1 / K**2 + self._expected(batch, predicted)
+        r, c = self.margins
+        hit = predicted * c - r * c + self._expected(batch, predicted)
         f = batch.frequency
         sums = sum_products(batch, design, {"h": hit, "b": predicted})
         return Tally(hit=f @ hit, predicted=f @ predicted, **sums)
 
     def _expected(self, batch: Predictions, predicted: np.ndarray) -> np.ndarray:
         """The part of hits that is estimated from the shares v, as in `CellScore`."""
-        v, K = self.shares(batch), batch.n_classes
+        v, (r, c) = self.shares(batch), self.margins
         whole = v.sum(axis=1, keepdims=True)
-        return np.asarray(v * predicted - v / K - whole * (predicted / K - 1 / K**2))
+        return np.asarray(v * predicted - v * r - whole * (predicted * c - r * c))
 
 
 def class_covariances(
@@ -80,9 +84,10 @@ def class_covariances(
     scale: float,
     shares: EfficientShares,
     influence: Any,
+    margins: Margins,
 ) -> np.ndarray:
     """(3, 3, K) covariances of the estimated h, b and a of each class."""
-    rows = _ClassRows(rule, weights, shares, influence)
+    rows = _ClassRows(rule, weights, shares, influence, margins)
     before, after = Blocks(source).total(rows.source), Blocks(target).total(rows.target)
     n, m, counts = source.summary.size, target.summary.size, source.summary.class_counts
     extra, prior = weights @ before["e"] / n, weights * counts / n

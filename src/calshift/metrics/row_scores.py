@@ -7,9 +7,9 @@ is the mean of the first part over labels, with the shares v of a row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -74,55 +74,78 @@ class RowScore(Protocol):
         return 0.0
 
 
+class Margins(NamedTuple):
+    """(K,) shares of predicted and of actual classes, by which scores of cells are centred."""
+
+    predicted: np.ndarray
+    actual: np.ndarray
+
+    @staticmethod
+    def even(n_classes: int) -> Margins:
+        """The same for all classes."""
+        return Margins(*(np.full(n_classes, 1 / n_classes) for _ in range(2)))
+
+
 @dataclass(frozen=True, eq=False)
 class CellScore(Frozen, RowScore):
     """A linear function of the confusion matrix: of hits, predicted and actual rows by class.
 
-    The score of a hit of class k is h_k. It is divided into a part by predicted class, h / K, one
-    by label, h / K, and the remainder, so that only the remainder is estimated from the shares v:
-    the shares of predicted classes are those of the target's rows, and those of labels those of
-    the class weights.
+    With the margins r and c, the score h_k of a hit of class k is divided into a part by predicted
+    class, h_k c_k, one by label, h_k r_k, and the remainder, of mean 0 where both are independent:
+    only the remainder is estimated from the shares v. The shares of predicted classes are those of
+    the target's rows, and those of labels those of the class weights. Any margins give a consistent
+    estimate; even ones let the noise of common classes enter the hits of rare ones.
     """
 
     hits: np.ndarray  # (K,)
     predicted: np.ndarray
     actual: np.ndarray
+    margins: Margins | None = None
 
     @staticmethod
     def make(n_classes: int, **labels: float) -> CellScore:
         """Zero but for ``hits``, ``predicted`` or ``actual``, the same for all classes."""
-        names = ("hits", "predicted", "actual")
-        return CellScore(*(np.full(n_classes, labels.get(name, 0.0)) for name in names))
+        return CellScore._of(np.ones(n_classes), labels)
 
     @staticmethod
     def of_class(label: int, n_classes: int, **values: float) -> CellScore:
         """Zero but for values of one class."""
-        one = np.zeros(n_classes)
-        one[label] = 1.0
-        names = ("hits", "predicted", "actual")
-        return CellScore(*(one * values.get(name, 0.0) for name in names))
+        return CellScore._of(np.eye(n_classes)[label], values)
 
-    @property
-    def centre(self) -> float:
-        """Mean of the scores of all cells."""
-        return float(self.hits.sum()) / len(self.hits) ** 2
+    @staticmethod
+    def _of(ones: np.ndarray, values: dict[str, float]) -> CellScore:
+        hits, predicted, actual = (
+            ones * values.get(name, 0.0) for name in ("hits", "predicted", "actual")
+        )
+        return CellScore(hits, predicted, actual)
+
+    def centred(self, margins: Margins) -> CellScore:
+        """The same score, divided by these margins."""
+        return replace(self, margins=margins)
+
+    @cached_property
+    def parts(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """(K,) parts by predicted class and by label, and their common mean."""
+        r, c = self.margins or Margins.even(len(self.hits))
+        return self.hits * c, self.hits * r, float(self.hits @ (r * c))
 
     def at(self, rows: DecidedRows, y: np.ndarray) -> np.ndarray:
         """(n,) for these labels."""
+        by_predicted, _, mean = self.parts
         hit = self.hits[y] * (rows.predicted == y)
-        by_predicted = self.hits[rows.predicted] / len(self.hits)
-        return np.asarray(hit + self.actual[y] - by_predicted + self.centre)
+        return np.asarray(hit + self.actual[y] - by_predicted[rows.predicted] + mean)
 
     def expected(self, rows: DecidedRows, v: np.ndarray) -> np.ndarray:
         """(n,) sum over labels of v times the remainder."""
-        K, hit = len(self.hits), self.hits[rows.predicted]
-        own = v[rows.index, rows.predicted] * hit
-        return np.asarray(own - v @ (self.hits / K) - v.sum(axis=1) * (hit / K - self.centre))
+        by_predicted, by_label, mean = self.parts
+        own = v[rows.index, rows.predicted] * self.hits[rows.predicted]
+        whole = v.sum(axis=1) * (by_predicted[rows.predicted] - mean)
+        return np.asarray(own - v @ by_label - whole)
 
     def alone(self, rows: DecidedRows) -> np.ndarray:
         """(n,) of the predicted class."""
-        by_class = self.predicted + self.hits / len(self.hits) - self.centre
-        return np.asarray(by_class[rows.predicted])
+        by_predicted, _, mean = self.parts
+        return np.asarray((self.predicted + by_predicted - mean)[rows.predicted])
 
 
 class LogLoss(RowScore):
@@ -176,24 +199,30 @@ class Cost(Frozen, RowScore):
     """The cost of predicting a class where the label is another, divided as in `CellScore`."""
 
     matrix: np.ndarray  # (K, K) by predicted and true class
+    margins: Margins | None = None
 
-    @property
-    def by_predicted(self) -> np.ndarray:
-        """(K,) the part that depends on the predicted class alone."""
-        return np.asarray(self.matrix.mean(axis=1) - self.matrix.mean())
+    def centred(self, margins: Margins) -> Cost:
+        """The same score, divided by these margins."""
+        return replace(self, margins=margins)
+
+    @cached_property
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """(K,) the part by predicted class alone, and (K, K) the remainder."""
+        r, c = self.margins or Margins.even(len(self.matrix))
+        by_predicted = self.matrix @ c - float(r @ self.matrix @ c)
+        return by_predicted, self.matrix - by_predicted[:, None] - r @ self.matrix
 
     def at(self, rows: DecidedRows, y: np.ndarray) -> np.ndarray:
         """(n,) for these labels."""
-        return np.asarray((self.matrix - self.by_predicted[:, None])[rows.predicted, y])
+        return np.asarray((self.matrix - self.parts[0][:, None])[rows.predicted, y])
 
     def expected(self, rows: DecidedRows, v: np.ndarray) -> np.ndarray:
         """(n,) sum over labels of v times the remainder."""
-        rest = self.matrix - self.by_predicted[:, None] - self.matrix.mean(axis=0)
-        return np.asarray(np.einsum("nk,nk->n", v, rest[rows.predicted]))
+        return np.asarray(np.einsum("nk,nk->n", v, self.parts[1][rows.predicted]))
 
     def alone(self, rows: DecidedRows) -> np.ndarray:
         """(n,) of the predicted class."""
-        return np.asarray(self.by_predicted[rows.predicted])
+        return np.asarray(self.parts[0][rows.predicted])
 
 
 @dataclass(frozen=True)

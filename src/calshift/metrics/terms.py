@@ -20,7 +20,7 @@ from calshift.metrics.curves.precision_curve import PrecisionTerm
 from calshift.metrics.curves.ranking import RankTerm, ScoreRanks, rank_scores
 from calshift.metrics.decision_rule import DecisionRule
 from calshift.metrics.efficient_shares import EfficientShares
-from calshift.metrics.row_scores import CellScore, Cost, DecidedRows, RowScore
+from calshift.metrics.row_scores import CellScore, Cost, DecidedRows, Margins, RowScore
 
 MOST_CLASSES = 2000  # of a confusion matrix
 
@@ -85,6 +85,11 @@ class ClassTables(Frozen):
         return float((score.matrix * self.confusion).sum()) if isinstance(score, Cost) else None
 
     @property
+    def margins(self) -> Margins:
+        """Shares of predicted and actual classes."""
+        return Margins(self.confusion.sum(axis=1), self.prior)
+
+    @property
     def shares(self) -> ClassShares:
         """What metrics depend on."""
         predicted = self.confusion.sum(axis=1)
@@ -100,8 +105,10 @@ def linearise(
 
 def _linearise(metric: Metric, tables: ClassTables | None, fitted: SourceFits) -> Linearised:
     if metric.score is not None:
-        value = None if tables is None else tables.mean_of(metric.score)
-        return Linearised(metric.score, value or 0.0, is_mean=True, shifts=value is None)
+        value, score = None if tables is None else tables.mean_of(metric.score), metric.score
+        if tables is not None and isinstance(score, CellScore | Cost):
+            score = score.centred(tables.margins)
+        return Linearised(score, value or 0.0, is_mean=True, shifts=value is None)
     if metric.areas:
         return _linearise_areas(metric, fitted.ranks)
     if metric.precision_of is not None:
@@ -118,7 +125,8 @@ def _linearise(metric: Metric, tables: ClassTables | None, fitted: SourceFits) -
         return Linearised(ExpectedRatioTerm(label, value, mean), value)
     assert metric.function is not None
     value, gradient, undefined = metric.function(tables.shares)
-    return Linearised(CellScore(*gradient), value, undefined=tuple(undefined.tolist()))
+    term = CellScore(gradient[0], gradient[1], gradient[2], tables.margins)
+    return Linearised(term, value, undefined=tuple(undefined.tolist()))
 
 
 def _linearise_areas(metric: Metric, ranks: dict[int, ScoreRanks]) -> Linearised:
@@ -248,11 +256,15 @@ def _weigh_by_label(
 
 
 def shift_to_margins(table: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """The nearest table with these sums of rows and columns; of two classes, without negatives."""
-    K = len(table)
+    """The table with these sums of rows and columns; of two classes, without negatives.
+
+    What a row lacks is divided among its cells by the columns, and the reverse: cells of rare
+    classes are changed little.
+    """
     by_row, by_column = rows - table.sum(axis=1), columns - table.sum(axis=0)
-    table = table + by_row[:, None] / K + by_column / K - by_row.sum() / K**2
-    if K == 2:
+    both = np.outer(by_row, columns) + np.outer(rows, by_column)
+    table = table + both - by_row.sum() * np.outer(rows, columns)
+    if len(table) == 2:
         hit = np.clip(table[1, 1], max(0.0, rows[1] - columns[0]), min(rows[1], columns[1]))
         table = np.array([[columns[0] - rows[1] + hit, columns[1] - hit], [rows[1] - hit, hit]])
     return np.asarray(table)
