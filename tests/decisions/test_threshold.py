@@ -36,7 +36,10 @@ def pair():
         ({"cost": COST, "at": 0.5}, "at= belongs to keep="),
         ({"keep": "recall"}, "needs at="),
         ({"keep": "recall", "at": 1.0}, "between 0 and 1"),
-        ({"keep": "f1", "at": 0.5}, "keep must be one of precision, recall, alarm_rate"),
+        (
+            {"keep": "f1", "at": 0.5},
+            "keep must be one of precision, recall, specificity, alarm_rate",
+        ),
         ({"cost": {"miss": 1}}, "false_positive"),
         ({"cost": np.ones((2, 2))}, "not all the same"),
         ({"cost": np.ones((3, 3))}, r"shape \(2, 2\)"),
@@ -75,7 +78,10 @@ def test_the_curve_is_its_definition(pair, positive):
     assert curve.prevalence == pytest.approx((w[y] * (y == positive)).mean())
 
 
-@pytest.mark.parametrize(("keep", "at"), [("recall", 0.9), ("precision", 0.9), ("alarm_rate", 0.3)])
+@pytest.mark.parametrize(
+    ("keep", "at"),
+    [("recall", 0.9), ("precision", 0.9), ("specificity", 0.95), ("alarm_rate", 0.3)],
+)
 def test_a_metric_is_kept_at_its_value(pair, keep, at):
     p, y, q, z = pair
     found = calshift.decision_threshold(p, y, q, keep=keep, at=at)
@@ -86,6 +92,7 @@ def test_a_metric_is_kept_at_its_value(pair, keep, at):
     true = {
         "recall": said[z == 1].mean(),
         "precision": (z[said] == 1).mean(),
+        "specificity": (~said[z == 0]).mean(),
         "alarm_rate": said.mean(),
     }[keep]
     # two binomial shares of about 300 positive source rows and 1000 target rows, 3.3 errors
@@ -115,6 +122,7 @@ def test_a_precision_that_no_threshold_reaches_is_said():
     y = (rng.uniform(size=4000) < scores[0]).astype(int)
     found = calshift.decision_threshold(scores[0], y, scores[1], keep="precision", at=0.9)
     assert not found.reached
+    assert not found.trusted
     assert found.threshold == 0.6  # the most precise
     assert found.achieved["precision"].estimate == pytest.approx(0.6, abs=0.06)
     assert "no threshold keeps precision at 0.9" in found.warnings[0]
@@ -172,6 +180,32 @@ def test_more_classes_take_the_least_expected_cost_after_recalibration():
     assert (found.predict(calshift.Predictions(q, classes=names)) == expected).all()
     assert found.threshold is None
     assert found.change("expected_cost")[0] < 0
+
+
+def test_a_lower_threshold_has_more_recall_where_positive_rows_are_rare():
+    """With even margins of the confusion matrix the noise of common rows entered the hits."""
+    rng = np.random.default_rng(1)
+
+    def draw(n, share):
+        y = (rng.uniform(size=n) < share).astype(int)
+        x = rng.normal(size=n) + 2.5 * y
+        return 1 / (1 + np.exp(-(2.5 * x - 3.125 + np.log(0.02 / 0.98)))), y
+
+    p, y = draw(5000, 0.02)
+    q, _ = draw(5000, 0.002)
+    found = calshift.decision_threshold(p, y, q, keep="recall", at=0.95, decision=0.02)
+    assert found.achieved["recall"].estimate == pytest.approx(0.95, abs=0.01)
+    assert found.change("recall")[0] > 0
+    assert found.change("missed_cases")[0] < 0
+
+
+def test_costs_that_the_rows_cannot_decide_predict_all_positive(pair):
+    p, y, q, _ = pair
+    cost = {"false_positive": 1, "false_negative": 1e6}
+    found = calshift.decision_threshold(p, y, q, cost=cost)
+    assert found.threshold == 0
+    assert (found.predict(q) == 1).all()
+    assert "all rows are predicted positive" in found.warnings[0]
 
 
 def test_break_even_probabilities():

@@ -23,8 +23,7 @@ def refuses(match: str, K: int = 3, **options: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "near"),
-    [("acuracy", "accuracy"), ("f1_marco", "f1_macro"), ("F1", "f1"), ("auc", "roc_auc")],
+    ("name", "near"), [("acuracy", "accuracy"), ("f1_marco", "f1_macro"), ("recal", "recall")]
 )
 def test_an_unknown_metric_suggests_near_names(name, near):
     refuses(rf"no metric '{name}': did you mean .*{near}", metrics=name)
@@ -150,3 +149,36 @@ def test_very_large_costs_do_not_give_nan():
     except calshift.InvalidInput:
         return
     assert np.isfinite(found["expected_cost"].estimate)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("auc", "roc_auc"), ("F1", "f1"), ("ppv", "precision"), ("Sensitivity", "recall"),
+     ("mcc", "matthews_corrcoef"), ("f1_score", "f1")],
+)  # fmt: skip
+def test_other_names_of_metrics_are_recognised(name, meant):
+    refuses(f"it is called {meant} here", 2, metrics=name)
+
+
+def test_costs_in_a_frame_are_matched_by_name():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    names = ["no", "yes"]
+    source = calshift.Predictions(B, YB, classes=names)
+    cost = pandas.DataFrame([[0, 10], [1, 0]], index=names, columns=names)
+    options = {"metrics": "expected_cost", "check": False}
+    one = calshift.target_metrics(source, None, QB, cost=cost, **options)
+    other = calshift.target_metrics(source, None, QB, cost=cost.iloc[::-1, ::-1], **options)
+    bare = calshift.target_metrics(source, None, QB, cost=cost.to_numpy(), **options)
+    assert one["expected_cost"].estimate == other["expected_cost"].estimate
+    assert one["expected_cost"].estimate == bare["expected_cost"].estimate
+    wrong = cost.rename(columns={"yes": "maybe"})
+    with pytest.raises(calshift.InvalidInput, match="cost must have the classes no, yes"):
+        calshift.target_metrics(source, None, QB, cost=wrong, **options)
+
+
+def test_a_boolean_names_the_positive_class():
+    one = calshift.labelled_metrics(B, YB, metrics="recall", positive=True)
+    assert (
+        one["recall"].estimate
+        == calshift.labelled_metrics(B, YB, metrics="recall")["recall"].estimate
+    )

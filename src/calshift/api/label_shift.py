@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.labels import MOST_CLASSES, encode_labels
-from calshift._core.validate import validate_flag, validate_integer
+from calshift._core.validate import is_number, validate_flag, validate_integer
 from calshift.diagnostics.conditions import LABEL_SHIFT, WEIGHTS, settle, validate_waive
 from calshift.diagnostics.label_shift_check import label_shift_check
 from calshift.diagnostics.label_tables import tabulate_labels
@@ -22,6 +22,16 @@ from calshift.results import ClassWeights, LabelShiftCheck
 from calshift.weights import DEFAULT, estimate_weights, weights_from_counts
 
 CHECK_LEVEL, CHECK_DRAWS = 0.05, 200  # of the test that comes with an estimate
+
+
+def check_unless_waived(
+    samples: tuple[Engine, Engine], waive: frozenset[str], rng: Any
+) -> LabelShiftCheck | None:
+    """The test of label shift that comes with an estimate; None if it is waived."""
+    if LABEL_SHIFT[0] in waive:
+        return None
+    seed = rng if is_number(rng) else 0
+    return label_shift_check(*samples, CHECK_LEVEL, CHECK_DRAWS, seed)
 
 
 def label_shift_weights(

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from calshift._core.validate import is_number, validate_choice, validate_flag, validate_number
-from calshift.api.label_shift import CHECK_DRAWS, CHECK_LEVEL
-from calshift.diagnostics.conditions import LABEL_SHIFT, LABELLED, METRICS, validate_waive
-from calshift.diagnostics.label_shift_check import label_shift_check
+from calshift._core.validate import validate_choice, validate_flag, validate_number
+from calshift.api.label_shift import check_unless_waived
+from calshift.diagnostics.conditions import LABELLED_METRICS, METRICS, validate_waive
 from calshift.diagnostics.trust import announce
 from calshift.engines.base import Engine
 from calshift.engines.open import open_engine, open_pair, start_run
@@ -76,7 +75,8 @@ def labelled_metrics(
     n_boot, rng, n_jobs, progress, checkpoint
         as in `calibration_error`
     waive : names of conditions, optional
-        that ``.trusted`` does without: "label-order", "sample-size", "interval-width"
+        that ``.trusted`` does without: "label-order", "sample-size", "residual-rows",
+        "interval-width"
 
     Returns
     -------
@@ -98,7 +98,7 @@ def labelled_metrics(
     """
     validate_choice(interval, "interval", INTERVALS)
     resampling = Resampling(n_boot, rng, n_jobs, progress)
-    waived = validate_waive(waive, LABELLED)
+    waived = validate_waive(waive, LABELLED_METRICS)
     asked = ("labelled_metrics", metrics, decision, cost, positive, interval)
     with start_run(checkpoint, progress, asked, resampling.jobs) as run:
         sample = open_engine(p, y, labelled=True, run=run)
@@ -209,10 +209,7 @@ def target_metrics(
     with start_run(checkpoint, progress, asked, resampling.jobs) as run:
         samples = open_pair(p_source, y_source, p_target, run)
         plan = MetricPlan.of(samples[0].summary, metrics, decision, cost, positive)
-        checked = None
-        if LABEL_SHIFT[0] not in waived:
-            seed = rng if is_number(rng) else 0
-            checked = label_shift_check(*samples, CHECK_LEVEL, CHECK_DRAWS, seed)
+        checked = check_unless_waived(samples, waived, rng)
         result = metrics_of_target(
             samples, plan, weights, checked, waived, interval, drift, resampling
         )
@@ -235,7 +232,7 @@ class MetricPlan:
         """From arguments, which are validated."""
         K, classes = summary.n_classes, summary.classes
         label = validate_positive(positive, K, classes)
-        matrix = validate_cost(cost, K, label)
+        matrix = validate_cost(cost, K, label, classes)
         rule = make_decision_rule(decision, K, label, matrix)
         found = make_metrics(metrics, Setting(K, classes, label, matrix))
         name = None if label is None else label if classes is None else classes[label]

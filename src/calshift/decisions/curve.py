@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from calshift._core.convert import as_double, to_numpy
-from calshift._core.validate import is_number, validate_flag
-from calshift.api.label_shift import CHECK_DRAWS, CHECK_LEVEL
+from calshift._core.validate import validate_flag
+from calshift.api.label_shift import check_unless_waived
 from calshift.api.metrics import MetricPlan, metrics_of_target
-from calshift.diagnostics.conditions import LABEL_SHIFT, LABELLED, METRICS, validate_waive
-from calshift.diagnostics.label_shift_check import label_shift_check
+from calshift.diagnostics.conditions import LABELLED, METRICS, validate_waive
 from calshift.diagnostics.trust import announce
 from calshift.engines.open import open_engine, open_pair
 from calshift.engines.sample_summary import SampleSummary
@@ -122,10 +121,7 @@ def decision_curve(
     waived = validate_waive(waive, METRICS, validate_flag(check, "check"))
     samples = open_pair(p_source, y_source, p_target)
     plan = _plan(samples[0].summary, values, positive)
-    checked = None
-    if LABEL_SHIFT[0] not in waived:
-        seed = rng if is_number(rng) else 0
-        checked = label_shift_check(*samples, CHECK_LEVEL, CHECK_DRAWS, seed)
+    checked = check_unless_waived(samples, waived, rng)
     result = metrics_of_target(samples, plan, weights, checked, waived)
     announce(result.class_weights, checked, result.diagnostics)
     return _make_curve(result, values, plan.positive)

@@ -28,18 +28,21 @@ class RecalibratedRule(Frozen):
 
 
 def make_threshold(
-    recalibrator: Recalibrator, cost: np.ndarray, positive: int, rows: ScoredRows
+    recalibrator: Recalibrator, cost: np.ndarray, positive: int, rows: ScoredRows, least: float
 ) -> DecisionRule:
     """A threshold of the scores as they are.
 
     Two estimates are averaged, as log-odds: the score whose recalibrated probability is the
     break-even of the costs, precise but biased where the recalibrator does not fit, and the
     threshold of least estimated cost, which assumes nothing but varies much
-    (benchmarks/decision_thresholds.py).
+    (benchmarks/decision_thresholds.py). A break-even below ``least`` is not known from the rows:
+    all are then predicted positive.
     """
     negative = 1 - positive
     alarm = cost[positive, negative] - cost[negative, negative]
     miss = cost[negative, positive] - cost[positive, positive]
+    if break_even(cost, positive) < least:
+        return DecisionRule("threshold", 0.0, positive)
     score = original_score(recalibrator, break_even(cost, positive), positive)
     if min(alarm, miss) > 0 and score < 1:
         score = mean_of_odds([score, rows.least_cost(float(alarm), float(miss))])

@@ -50,18 +50,26 @@ class ScoreCurve(Frozen):
         """(T,) hits among alarms."""
         return np.asarray(self.hits / np.maximum(self.alarms, 1e-300))
 
+    @property
+    def specificity(self) -> np.ndarray:
+        """(T,) rows that raise no alarm among negative rows."""
+        false_alarms = np.maximum(self.alarms - self.hits, 0.0)
+        return np.asarray(1 - false_alarms / max(1 - self.prevalence, 1e-300))
+
     def keep(self, metric: str, at: float) -> tuple[float, bool]:
         """The threshold that keeps a metric at a value, and whether there is one.
 
-        Recall: the largest with at least that recall. Precision: the smallest with at least that
-        precision. Alarm rate: the smallest with at most that many alarms. Where there is none, the
-        threshold that comes nearest.
+        Recall: the largest with at least that recall. Precision and specificity: the smallest with
+        at least that value. Alarm rate: the smallest with at most that many alarms. Where there is
+        none, the threshold that comes nearest.
         """
         if metric == "alarm_rate":
             return self._first(self.alarms <= at, len(self.alarms) - 1)
         if metric == "recall":
             reached = np.flatnonzero(self.recall >= at)
             return (float(self.thresholds[reached[-1]]), True) if len(reached) else (0.0, False)
+        if metric == "specificity":
+            return self._first(self.specificity >= at, len(self.alarms) - 1)
         known = self.alarms * self.rows >= min(LEAST_ALARMS, self.rows)
         precision = np.where(known, self.precision, -1.0)
         return self._first(precision >= at, int(np.argmax(precision)))

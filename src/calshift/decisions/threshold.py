@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift._core.validate import is_number, validate_choice, validate_flag, validate_number
-from calshift.api.label_shift import CHECK_DRAWS, CHECK_LEVEL
+from calshift._core.validate import validate_choice, validate_flag, validate_number
+from calshift.api.label_shift import check_unless_waived
 from calshift.api.metrics import MetricPlan, metrics_of_target
 from calshift.decisions.recalibrated_rule import RecalibratedRule, break_even, make_threshold
 from calshift.decisions.score_curve import ScoredRows
-from calshift.diagnostics.conditions import LABEL_SHIFT, METRICS, validate_waive
-from calshift.diagnostics.label_shift_check import label_shift_check
+from calshift.diagnostics.conditions import METRICS, validate_waive
 from calshift.diagnostics.trust import announce
 from calshift.engines import Arrays
 from calshift.engines.open import rows_of_pair
@@ -26,7 +25,10 @@ from calshift.recalibration.base import Recalibrator
 from calshift.results import ClassWeights, DecisionThreshold
 from calshift.weights import DEFAULT, resolve_class_weights
 
-KEPT = ("precision", "recall", "alarm_rate")
+KEPT = ("precision", "recall", "specificity", "alarm_rate")
+ALL_POSITIVE = (
+    "all rows are predicted positive: the costs decide by probabilities too small to be known"
+)
 SHOWN_OF_TWO = (
     "prevalence", "alarm_rate", "precision", "recall", "specificity", "missed_cases",
     "false_alarms", "accuracy",
@@ -64,8 +66,8 @@ def decision_threshold(
     cost : (K, K) array-like or dict, optional
         as in `labelled_metrics`: by predicted (row) and true class (column), or of two classes
         {"false_positive": 1, "false_negative": 20}
-    keep : {"precision", "recall", "alarm_rate"}, optional
-        for two classes; precision and recall are at least ``at``, the alarm rate at most
+    keep : {"precision", "recall", "specificity", "alarm_rate"}, optional
+        for two classes; the first three are at least ``at``, the alarm rate at most
     at : float, optional
         the value to keep, in (0, 1)
     method : optional
@@ -92,7 +94,9 @@ def decision_threshold(
     Notes
     -----
     The threshold is chosen and assessed on the same rows, so that what it achieves is slightly
-    overstated: by about the squared standard error of the threshold, far less than the intervals.
+    overstated. ``.trusted`` also asks that the metric that was to be kept, or the expected cost, is
+    trusted, and that a threshold that keeps it exists. If a missed case costs so much that already
+    a probability below half a row of the source decides, all rows are predicted positive.
 
     References
     ----------
@@ -113,12 +117,9 @@ def decision_threshold(
     source, target = rows_of_pair(p_source, y_source, p_target)
     samples = Arrays(source), Arrays(target)
     label = validate_positive(positive, source.n_classes, source.classes)
-    matrix = validate_cost(cost, source.n_classes, label)
+    matrix = validate_cost(cost, source.n_classes, label, source.classes)
     used = resolve_class_weights(weights, *samples, compare=True)
-    checked = None
-    if LABEL_SHIFT[0] not in waived:
-        seed = rng if is_number(rng) else 0
-        checked = label_shift_check(*samples, CHECK_LEVEL, CHECK_DRAWS, seed)
+    checked = check_unless_waived(samples, waived, rng)
     recalibrator, probability, reached = None, None, True
     if matrix is None:
         rule, reached = _rule_to_keep(source, target, used, str(keep), float(at or 0), label)
@@ -129,12 +130,11 @@ def decision_threshold(
             rule = DecisionRule("function", function=RecalibratedRule(recalibrator, matrix))
         else:
             rows = _scored_rows(source, target, used, label)
-            rule = make_threshold(recalibrator, matrix, label, rows)
+            rule = make_threshold(recalibrator, matrix, label, rows, 0.5 / len(source))
             probability = break_even(matrix, label)
-    asked = metrics
-    if asked is None:
-        asked = SHOWN_OF_TWO if source.n_classes == 2 else SHOWN_OF_MANY
-        asked = asked if matrix is None else ("expected_cost", *asked)
+    kept = "expected_cost" if matrix is not None else str(keep)
+    shown = SHOWN_OF_TWO if source.n_classes == 2 else SHOWN_OF_MANY
+    asked = list_metrics(shown if metrics is None else metrics, kept)
     achieved, unchanged = (
         metrics_of_target(
             samples, MetricPlan.of(samples[0].summary, asked, one, matrix, positive), used,
@@ -145,17 +145,25 @@ def decision_threshold(
     announce(used, checked, achieved.diagnostics)
     goal = "least expected cost" if matrix is not None else f"{keep} kept at {at:g}"
     notes = achieved.warnings
+    if rule.threshold == 0:
+        notes = (ALL_POSITIVE, *notes)
     if not reached:
         notes = (f"no threshold keeps {keep} at {at:g}: this one comes nearest", *notes)
     return DecisionThreshold(
         rule.threshold, probability, goal, reached, achieved, unchanged, rule, recalibrator,
-        matrix, notes,
+        matrix, notes, kept,
     )  # fmt: skip
+
+
+def list_metrics(metrics: Any, first: str) -> Any:
+    """The metrics asked for, with the one that decides at the beginning."""
+    names = [metrics] if isinstance(metrics, str | dict) else list(metrics)
+    return [first, *(name for name in names if name != first)]
 
 
 def _check_goal(cost: Any, keep: Any, at: Any) -> None:
     if (cost is None) == (keep is None):
-        msg = 'give either cost= or keep= ("precision", "recall" or "alarm_rate") with at='
+        msg = f"give either cost= or keep= ({', '.join(KEPT)}) with at="
         raise InvalidInput(msg)
     if keep is None:
         if at is not None:

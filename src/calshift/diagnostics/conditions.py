@@ -25,7 +25,8 @@ GIVEN = (
     "label-order", "sample-size", "unseen-classes", *LABEL_SHIFT, "effective-sample-size",
     "residual-rows", "overlap", "interval-width",
 )  # fmt: skip
-METRICS = (*WEIGHTS, "interval-width")
+METRICS = (*WEIGHTS, "residual-rows", "interval-width")
+LABELLED_METRICS = (*LABELLED, "residual-rows")
 LABEL_FREE = (
     *WEIGHTS,
     "residual-rows",

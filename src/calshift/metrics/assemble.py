@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calshift._core.score_grid import CELLS
 from calshift.diagnostics.conditions import settle, unchecked
 from calshift.diagnostics.label_order import check_label_order
 from calshift.diagnostics.label_tables import tabulate_labels
@@ -17,14 +18,15 @@ from calshift.diagnostics.weight_conditions import are_estimated
 from calshift.engines.base import Engine
 from calshift.engines.sample_summary import SampleSummary
 from calshift.metrics.catalogue import Metric
-from calshift.metrics.class_counts import ClassRatio
 from calshift.metrics.curves.ranking import RESOLUTION
 from calshift.metrics.decision_rule import DecisionRule
 from calshift.metrics.estimate import MetricValues
-from calshift.metrics.row_scores import CellScore
+from calshift.metrics.row_scores import LogLoss
+from calshift.metrics.rows_behind import RowsBehind
 from calshift.results import ClassWeights, Diagnostic, LabelShiftCheck, MetricEstimate
 from calshift.results.metrics import MetricsResult
 
+LEAST_WRONG = 30.0  # effective rows not predicted correctly, for a log loss
 MOST_RELATIVE_WIDTH = 1.0  # of the interval of a metric without upper bound, relative to it
 
 
@@ -42,12 +44,10 @@ def labelled_metrics_result(
     conditions = (order, check_sample_size(summary.size, float("inf"), "sample"))
     diagnostics = settle(conditions, waive)
     trusted = not any(one.failed for one in diagnostics)
+    rows = _rows_behind(found, summary, None, None)
     estimates = {
         metric.name: replace(
-            _estimate(
-                metric, found, k, _rows_behind(metric, summary, None, summary.effective_size),
-                trusted, waive,
-            ),
+            _estimate(metric, found, k, rows, trusted, waive),
             source=None, _source_error=None, _difference_error=None,
         )
         for k, metric in enumerate(metrics)
@@ -77,15 +77,9 @@ def target_metrics_result(
     conditions = prior_conditions(class_weights, check, tables, target.size)
     diagnostics = settle(conditions, waive)
     trusted = not any(one.failed for one in diagnostics)
+    rows = _rows_behind(found, source, target, class_weights)
     estimates = {
-        metric.name: _estimate(
-            metric,
-            found,
-            k,
-            _rows_behind(metric, source, target, class_weights.ess),
-            trusted,
-            waive,
-        )
+        metric.name: _estimate(metric, found, k, rows, trusted, waive)
         for k, metric in enumerate(metrics)
     }
     notes = collect_warnings(diagnostics, class_weights, others=_notes(metrics, found, samples[0]))
@@ -105,54 +99,59 @@ def _without_negatives(table: np.ndarray) -> np.ndarray:
 
 
 def _rows_behind(
-    metric: Metric, source: SampleSummary, target: SampleSummary | None, ess: float
-) -> tuple[float, float]:
-    """Effective rows behind a metric on the target, and on the source.
-
-    Predictions of the target's rows are counted; class priors are not a share of source rows.
-    """
-    score, function = metric.score, metric.function
-    if isinstance(score, CellScore) and not score.hits.any():
-        if score.actual.any():
-            return np.inf, source.effective_size
-        return (ess if target is None else target.effective_size), source.effective_size
-    if (
-        isinstance(function, ClassRatio)
-        and function.label is not None
-        and function.name == "recall"
-    ):
-        rows = float(source.class_effective_size[function.label])
-        return min(ess, rows), rows
-    return ess, source.effective_size
+    found: MetricValues,
+    source: SampleSummary,
+    target: SampleSummary | None,
+    weights: ClassWeights | None,
+) -> tuple[RowsBehind, RowsBehind]:
+    """Effective rows behind metrics of the target, and of the source."""
+    table = found.source_confusion
+    if target is None and found.tables is not None:
+        table = found.tables.confusion
+    counts = None if table is None else table * source.effective_size
+    ones = np.ones(source.n_classes)
+    own = RowsBehind(source.effective_size, counts, ones, source.effective_size)
+    if target is None or weights is None:
+        return own, own
+    w = np.nan_to_num(weights.values)
+    return RowsBehind(weights.ess, counts, w, target.effective_size), own
 
 
 def _estimate(
     metric: Metric,
     found: MetricValues,
     k: int,
-    rows: tuple[float, float],
+    rows: tuple[RowsBehind, RowsBehind],
     trusted: bool,
     waive: frozenset[str],
 ) -> MetricEstimate:
-    """One metric, and whether its own interval is narrow enough."""
+    """One metric, and whether its own conditions are met."""
     errors = (found.error, found.source_error, found.difference_error)
+    first, second, third = (None if one is None else float(one[k]) for one in errors)
     one = MetricEstimate(
-        metric.name,
-        metric.title,
-        float(np.clip(found.values[k], *metric.bounds)),
-        float(found.source[k]),
-        metric.bounds,
-        note=_undefined_note(found.undefined[k]),
-        _error=None if errors[0] is None else float(errors[0][k]),
-        _source_error=None if errors[1] is None else float(errors[1][k]),
-        _difference_error=None if errors[2] is None else float(errors[2][k]),
-        _rows=rows,
+        metric.name, metric.title, float(np.clip(found.values[k], *metric.bounds)),
+        float(found.source[k]), metric.bounds, note=_undefined_note(found.undefined[k]),
+        _error=first, _source_error=second, _difference_error=third,
+        _rows=(rows[0].of(metric), rows[1].of(metric)),
         _drift=(0.0, 0.0) if found.drift is None else found.drift[k],
         _draws=None if found.draws is None else found.draws[:, :, k],
-    )
-    (width,) = settle([_check_width(one)], waive)
+    )  # fmt: skip
+    conditions = [_check_width(one)]
+    if isinstance(metric.score, LogLoss) and rows[0].counts is not None:
+        conditions.append(_check_wrong_rows(rows[0].wrong))
+    diagnostics = settle(conditions, waive)
     known = metric.is_average or not found.undefined[k]
-    return replace(one, diagnostics=(width,), trusted=trusted and known and not width.failed)
+    met = not any(condition.failed for condition in diagnostics)
+    return replace(one, diagnostics=diagnostics, trusted=trusted and known and met)
+
+
+def _check_wrong_rows(rows: float) -> Diagnostic:
+    """The rows that are not predicted correctly, on which a log loss rests."""
+    passed = rows >= LEAST_WRONG
+    text = f"the log loss rests on {rows:,.0f} source rows that are not predicted correctly"
+    if not passed:
+        text += f" (at least {LEAST_WRONG:g} needed): with others it would be different"
+    return Diagnostic("residual-rows", rows, LEAST_WRONG, passed, text)
 
 
 def _check_width(one: MetricEstimate) -> Diagnostic:
@@ -181,8 +180,6 @@ def _undefined_note(classes: tuple[int, ...]) -> str:
 
 def _notes(metrics: Iterable[Metric], found: MetricValues, source: Engine) -> tuple[str, ...]:
     """What to know about single metrics."""
-    from calshift._core.score_grid import CELLS
-
     notes = [
         f"{metric.name}: {_undefined_note(undefined)}"
         for metric, undefined in zip(metrics, found.undefined, strict=True)

@@ -123,6 +123,8 @@ def make_metrics(metrics: Any, setting: Setting) -> tuple[Metric, ...]:
         names = (*names, "expected_cost") if setting.cost is not None else names
         return tuple(one for name in names for one in _named(name, setting))
     asked = (metrics,) if isinstance(metrics, str) else metrics
+    if getattr(asked, "ndim", 0) == 1:  # an array, or an index of a frame
+        asked = list(asked)
     if not isinstance(asked, list | tuple | Mapping):
         msg = f"metrics must be names, or a mapping of names to functions; got {show(metrics)}"
         raise InvalidInput(msg)
@@ -250,7 +252,20 @@ def known_names() -> list[str]:
     return sorted({*PLAIN, *COUNTED, *RANKED, *OF_CLASS, *POSITIVE_ONLY, *averaged, *by_class})
 
 
+SYNONYMS = {
+    "accuracy_score": "accuracy", "auc": "roc_auc", "auc_pr": "average_precision",
+    "auprc": "average_precision", "auroc": "roc_auc", "brier": "brier_score",
+    "brier_score_loss": "brier_score", "f1_score": "f1",
+    "kappa": "cohen_kappa", "mcc": "matthews_corrcoef", "ppv": "precision",
+    "precision_score": "precision", "recall_score": "recall", "roc_auc_score": "roc_auc",
+    "sensitivity": "recall", "tnr": "specificity", "tpr": "recall",
+}  # fmt: skip
+
+
 def _unknown(name: str) -> str:
+    meant = SYNONYMS.get(name.lower(), name.lower())
+    if meant in known_names():
+        return f"there is no metric {name!r}: it is called {meant} here"
     near = get_close_matches(name, known_names(), 3, 0.5)
     advice = f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(known_names())}"
     return f"there is no metric {name!r}: {advice}"

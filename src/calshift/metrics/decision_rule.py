@@ -120,6 +120,8 @@ def validate_positive(positive: Any, n_classes: int, classes: tuple[Any, ...] | 
         texts = [str(name) for name in classes]
         if str(positive) in texts:
             return texts.index(str(positive))
+    if isinstance(positive, bool | np.bool_) and n_classes == 2:
+        return int(positive)
     number = is_number(positive) and float(positive).is_integer()
     if number and 0 <= int(positive) < n_classes:
         return int(positive)
@@ -129,22 +131,43 @@ def validate_positive(positive: Any, n_classes: int, classes: tuple[Any, ...] | 
     raise InvalidInput(msg)
 
 
-def validate_cost(cost: Any, n_classes: int, positive: int | None) -> np.ndarray | None:
+def validate_cost(
+    cost: Any, n_classes: int, positive: int | None, classes: tuple[Any, ...] | None = None
+) -> np.ndarray | None:
     """(K, K) costs by predicted (row) and true class (column).
 
-    Of two classes also a mapping with "false_positive", "false_negative", "true_positive" and
-    "true_negative", of which those left out cost nothing.
+    A frame whose rows and columns are named is matched by the names of classes. Of two classes
+    also a mapping with "false_positive", "false_negative", "true_positive" and "true_negative", of
+    which those left out cost nothing.
     """
     if cost is None:
         return None
     if isinstance(cost, Mapping):
         return _cost_of_outcomes(cost, n_classes, positive)
+    if hasattr(cost, "columns") and hasattr(cost, "index"):
+        cost = _match_names(cost, classes)
     values, _ = to_numpy(cost, "cost")
     if values.dtype.kind not in "fiub" or values.shape != (n_classes, n_classes):
         shape = f"({n_classes}, {n_classes}), by predicted (row) and true class (column)"
         msg = f"cost must be numbers of shape {shape}; got {values.dtype} {values.shape}"
         raise InvalidInput(msg)
     return _check_costs(as_double(values))
+
+
+def _match_names(cost: Any, classes: tuple[Any, ...] | None) -> Any:
+    """The frame in the order of the classes; refused if it has other names than numbers from 0."""
+    texts = [str(name) for name in (range(len(cost)) if classes is None else classes)]
+    order = []
+    for names in (cost.index, cost.columns):
+        found = [str(name) for name in names]
+        if sorted(found) != sorted(texts):
+            if found == [str(k) for k in range(len(found))]:
+                found = texts  # without names: in order
+            else:
+                msg = f"cost must have the classes {', '.join(texts[:10])}; it has {found[:10]}"
+                raise InvalidInput(msg)
+        order.append([found.index(name) for name in texts])
+    return cost.iloc[order[0], order[1]]
 
 
 def _cost_of_outcomes(cost: Mapping[Any, Any], K: int, positive: int | None) -> np.ndarray:

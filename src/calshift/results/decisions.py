@@ -49,11 +49,13 @@ class DecisionThreshold(Frozen):
     recalibrator: Recalibrator | None = None
     cost: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
+    decisive: str = ""  # the metric that was to be kept, or the expected cost
 
     @property
     def trusted(self) -> bool:
-        """Whether the conditions of label shift and of the class weights were checked and met."""
-        return self.achieved.trusted
+        """Whether the metric that decides is trusted, and a threshold that keeps it exists."""
+        known = self.decisive not in self.achieved or self.achieved[self.decisive].trusted
+        return self.achieved.trusted and self.reached and known
 
     def predict(self, p: Any) -> np.ndarray:
         """(n,) the classes that the rule predicts, by name where classes have names."""

@@ -13,7 +13,11 @@ from calshift._core.frozen import Frozen
 from calshift._core.text import note_lines, percent
 from calshift._core.validate import validate_level
 from calshift.errors import InvalidInput
-from calshift.results.intervals.bounded_mean import bounded_interval, normal_quantile
+from calshift.results.intervals.bounded_mean import (
+    bounded_interval,
+    has_few_events,
+    normal_quantile,
+)
 
 if TYPE_CHECKING:
     from calshift.results.class_weights import ClassWeights
@@ -143,7 +147,25 @@ class MetricEstimate(Frozen):
         reach = normal_quantile(level) * self._known(self._difference_error)
         widest = self.bounds[1] - self.bounds[0]
         low, high = self.difference - reach, self.difference + reach
+        if self._is_of_few_rows:
+            low, high = self._join_intervals(level, low, high)
         return max(low - self._drift[0], -widest), min(high + self._drift[1], widest)
+
+    @property
+    def _is_of_few_rows(self) -> bool:
+        """Whether the metric or that of the source is at a bound for lack of rows."""
+        pairs = zip((self.estimate, self._known_source()), self._rows, strict=True)
+        return any(has_few_events(value, self.bounds, rows) for value, rows in pairs)
+
+    def _join_intervals(self, level: float, low: float, high: float) -> tuple[float, float]:
+        """The normal interval of the difference, or if wider that of independent estimates.
+
+        From the distances of both intervals from their estimates (Newcombe, 1998).
+        """
+        ends, others = self.confidence_interval(level), self.source_interval(level)
+        down = np.hypot(self.estimate - ends[0], others[1] - self._known_source())
+        up = np.hypot(ends[1] - self.estimate, self._known_source() - others[0])
+        return min(low, self.difference - float(down)), max(high, self.difference + float(up))
 
     def _interval(
         self, which: int, estimate: float, error: float, level: float

@@ -37,6 +37,15 @@ def bounded_interval(
     return max(low, least), min(high, most)
 
 
+def has_few_events(value: float, bounds: tuple[float, float], rows: float) -> bool:
+    """Whether an estimate is nearer to a bound than a few of its rows."""
+    width = bounds[1] - bounds[0]
+    if not np.isfinite(width):
+        return False
+    share = (value - bounds[0]) / width
+    return bool(min(share, 1 - share) * rows < FEW_EVENTS)
+
+
 def score_interval(share: float, error: float, z: float, rows: float) -> tuple[float, float]:
     """Of a share in [0, 1] with this standard error.
 
@@ -44,7 +53,7 @@ def score_interval(share: float, error: float, z: float, rows: float) -> tuple[f
     z^2 errors wide. A share of few rows has at most their size: that all of them are predicted
     correctly does not make a model perfect.
     """
-    few = min(share, 1 - share) * rows < FEW_EVENTS  # of rows that a bound is far from certain
+    few = has_few_events(share, (0.0, 1.0), rows)
     if error <= ROUNDING and not few:
         return share, share
     size = np.inf if error <= ROUNDING else max(share * (1 - share) / error**2, 1 / error)

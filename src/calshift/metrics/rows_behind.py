@@ -1,0 +1,89 @@
+"""Effective rows behind a metric: that of a handful of rows is not certain because all agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calshift._core.frozen import Frozen
+from calshift.metrics.catalogue import Metric
+from calshift.metrics.class_counts import ClassRatio, balanced_accuracy
+from calshift.metrics.row_scores import CellScore
+
+LEAST = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class RowsBehind(Frozen):
+    """By metric, from the source's confusion matrix in rows and the class weights.
+
+    Attributes
+    ----------
+    size : effective rows of all classes
+    counts : (K, K) source rows by predicted and true class, or None
+    weights : (K,) class weights
+    alarms : effective rows whose predictions are counted: of the target, or of labelled rows
+    """
+
+    size: float
+    counts: np.ndarray | None
+    weights: np.ndarray
+    alarms: float
+
+    def of(self, metric: Metric) -> float:
+        """Effective rows; infinity for a class prior, which is no share of source rows."""
+        score, function = metric.score, metric.function
+        if isinstance(score, CellScore) and not score.hits.any():
+            return np.inf if score.actual.any() else self.alarms
+        if self.counts is None:
+            return self.size
+        if metric.areas or metric.precision_of is not None:
+            return self._of_areas(metric)
+        if function is balanced_accuracy:
+            return min((self._of(k, "recall") for k in self._seen), default=self.size)
+        if isinstance(function, ClassRatio) and function.label is not None:
+            return self._of(function.label, function.name)
+        return self.size
+
+    @property
+    def wrong(self) -> float:
+        """Effective rows that are not predicted correctly."""
+        assert self.counts is not None
+        off = np.where(np.eye(len(self.counts), dtype=bool), 0.0, self.counts)
+        return self._effective(off, self.weights) if off.any() else 0.0
+
+    @property
+    def _seen(self) -> list[int]:
+        assert self.counts is not None
+        return [int(k) for k in np.flatnonzero(self.counts.sum(axis=0))]
+
+    def _of(self, label: int, ratio: str) -> float:
+        """Rows in the denominator of a ratio of a class."""
+        assert self.counts is not None
+        actual, predicted = (np.arange(len(self.counts)) == label for _ in range(2))
+        cells = {
+            "recall": self.counts[:, actual],
+            "specificity": self.counts[:, ~actual],
+            "precision": self.counts[predicted],
+            "npv": self.counts[~predicted],
+        }
+        columns = {"recall": actual, "specificity": ~actual}
+        if ratio == "f1":
+            return min(self._of(label, "recall"), self._of(label, "precision"))
+        return self._effective(cells[ratio], self.weights[columns.get(ratio, slice(None))])
+
+    def _of_areas(self, metric: Metric) -> float:
+        """Rows of the smaller side of any of the classes."""
+        labels = metric.areas or (metric.precision_of or 0,)
+        sides = (self._of(k, name) for k in labels for name in ("recall", "specificity"))
+        return min((one for one in sides if one > LEAST), default=LEAST)
+
+    def _effective(self, cells: np.ndarray, weights: np.ndarray) -> float:
+        """(sum w)^2 / sum w^2 over the rows of these cells."""
+        largest = float(weights.max(initial=0.0))
+        if largest <= 0:
+            return LEAST
+        w = weights / largest
+        square = float((cells * w**2).sum())
+        return max(LEAST, float((cells * w).sum()) ** 2 / square) if square > 0 else LEAST
