@@ -10,6 +10,7 @@ estimate consistent. docs/mathematics.md section 13.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -60,12 +61,27 @@ class EfficientShares(Frozen):
         return whole
 
 
-def fit_shares(source: Engine, class_weights: np.ndarray, n_target: float) -> EfficientShares:
+def known_calibrator(influence: Any) -> Scaling | None:
+    """The calibrator behind estimated class weights, if they have one with slopes and biases."""
+    while influence is not None:
+        found = getattr(influence, "calibrate", None)
+        if isinstance(found, Scaling) and found.biased:
+            return found
+        influence = getattr(influence, "inner", getattr(influence, "second", None))
+    return None
+
+
+def fit_shares(
+    source: Engine, class_weights: np.ndarray, n_target: float, known: Scaling | None = None
+) -> EfficientShares:
     """v with posterior class probabilities calibrated on the source.
 
-    ``class_weights`` (K,) have a mean of 1 over the source, and 0 for classes that it lacks.
+    ``class_weights`` (K,) have a mean of 1 over the source, and 0 for classes that it lacks;
+    ``known`` is a calibrator that was fitted to the source before.
     """
     counts = source.summary.class_counts
+    if known is not None:
+        return EfficientShares(known, class_weights[counts > 0], float(counts.sum() / n_target))
     relaxation = relaxation_of_prior(int(np.count_nonzero(counts)))
     kind = "bcts" if np.count_nonzero(counts) <= MOST_BIASES else "ts"
     calibrate = fit_scaling(kind, source, counts, relaxation=relaxation)

@@ -15,7 +15,7 @@ from calshift.engines.base import Engine
 from calshift.metrics.catalogue import Metric
 from calshift.metrics.decision_rule import DecisionRule
 from calshift.metrics.drift import drift_influence
-from calshift.metrics.efficient_shares import EfficientShares, fit_shares
+from calshift.metrics.efficient_shares import EfficientShares, fit_shares, known_calibrator
 from calshift.metrics.products import LabelledRows, SourceRows, TargetRows, combine_products
 from calshift.metrics.rare_classes import rare_class_variance
 from calshift.metrics.ratio_bias import MOST_CLASSES, average_bias, class_covariances, ratio_of
@@ -213,7 +213,8 @@ class _Setup(Frozen):
         weights = np.where(counts > 0, np.nan_to_num(class_weights.values), 0.0)
         scale = float(counts @ weights / counts.sum())
         weights = np.where(counts > 0, np.maximum(weights / scale, LEAST_WEIGHT), 0.0)
-        shares = fit_shares(source, weights, target.summary.size)
+        known = known_calibrator(class_weights.influence)
+        shares = fit_shares(source, weights, target.summary.size, known)
         before = _tables_of_source(source, metrics, rule)
         after = before
         if before is not None:
