@@ -26,7 +26,7 @@ from calshift.metrics.rows_behind import RowsBehind
 from calshift.results import ClassWeights, Diagnostic, LabelShiftCheck, MetricEstimate
 from calshift.results.metrics import MetricsResult
 
-LEAST_WRONG = 30.0  # effective rows not predicted correctly, for a log loss
+LEAST_WRONG = 15.0  # effective rows not predicted correctly, for a log loss
 MOST_RELATIVE_WIDTH = 1.0  # of the interval of a metric without upper bound, relative to it
 
 

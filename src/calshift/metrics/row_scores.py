@@ -148,6 +148,18 @@ class CellScore(Frozen, RowScore):
         return np.asarray((self.predicted + by_predicted - mean)[rows.predicted])
 
 
+class NoScore(RowScore):
+    """0 for every row: of what is undefined."""
+
+    def at(self, rows: DecidedRows, y: np.ndarray) -> np.ndarray:
+        """(n,) 0."""
+        return np.zeros(len(rows))
+
+    def alone(self, rows: DecidedRows) -> np.ndarray:
+        """(n,) 0."""
+        return np.zeros(len(rows))
+
+
 class LogLoss(RowScore):
     """Minus the logarithm of the label's probability."""
 

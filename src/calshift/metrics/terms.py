@@ -20,7 +20,7 @@ from calshift.metrics.curves.precision_curve import PrecisionTerm
 from calshift.metrics.curves.ranking import RankTerm, ScoreRanks, rank_scores
 from calshift.metrics.decision_rule import DecisionRule
 from calshift.metrics.efficient_shares import EfficientShares
-from calshift.metrics.row_scores import CellScore, Cost, DecidedRows, Margins, RowScore
+from calshift.metrics.row_scores import CellScore, Cost, DecidedRows, Margins, NoScore, RowScore
 
 MOST_CLASSES = 2000  # of a confusion matrix
 
@@ -145,14 +145,14 @@ def _linearise_precision(label: int, ranks: ScoreRanks) -> Linearised:
     """The average precision of a class, 0 if it has no rows."""
     term = PrecisionTerm(label, ranks)
     if not 0 < ranks.prior < 1:
-        return Linearised(CellScore.make(2), undefined=(label,))
+        return Linearised(NoScore(), undefined=(label,))
     return Linearised(term, term.value, shifts=True)
 
 
 def _linearise_line(line: CalibrationLine) -> Linearised:
     """A slope or an intercept; of no number where the class is separable or absent."""
     if not line.converged:
-        return Linearised(CellScore.make(2), undefined=(line.label,))
+        return Linearised(NoScore(), undefined=(line.label,))
     return Linearised(LineTerm(line), line.value, shifts=True)
 
 

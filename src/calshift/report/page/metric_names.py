@@ -26,8 +26,11 @@ AVERAGES = {
 NAMES = {
     "accuracy": ("Accuracy", "of all cases, the share predicted correctly"),
     "alarm_rate": ("Alarm rate", "of all cases, the share predicted positive"),
+    "average_precision": ("Average precision", "mean precision at the scores of positive cases"),
     "balanced_accuracy": ("Balanced accuracy", "mean sensitivity of the classes"),
     "brier_score": ("Brier score", "squared error of the probabilities; 0 is best"),
+    "calibration_intercept": ("Calibration intercept", "of the log-odds; 0 is best"),
+    "calibration_slope": ("Calibration slope", "of the log-odds; 1 is best"),
     "cohen_kappa": ("Cohen's kappa", "agreement beyond chance; 1 is best"),
     "expected_cost": ("Expected cost", "mean cost of a case"),
     "f1": ("F1", "harmonic mean of positive predictive value and sensitivity"),
