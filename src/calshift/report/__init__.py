@@ -9,10 +9,12 @@ from calshift.report.prometheus import render_metrics_prometheus, render_prometh
 from calshift.report.recalibration_summary import recalibration_dict
 from calshift.report.summary import origin, render_json, summarize, weights_dict
 from calshift.report.text import render_metrics_text, render_text
+from calshift.report.threshold_summary import curve_fragment, threshold_dict, threshold_fragment
 
 __all__ = [
-    "comparison_dict", "fragment", "metrics_dict", "metrics_fragment", "monitoring_dict", "origin",
-    "recalibration_dict", "render_comparison_text", "render_html", "render_json", "render_markdown",
-    "render_metrics_markdown", "render_metrics_prometheus", "render_metrics_text",
-    "render_prometheus", "render_text", "summarize", "weights_dict", "write_report",
+    "comparison_dict", "curve_fragment", "fragment", "metrics_dict", "metrics_fragment",
+    "monitoring_dict", "origin", "recalibration_dict", "render_comparison_text", "render_html",
+    "render_json", "render_markdown", "render_metrics_markdown", "render_metrics_prometheus",
+    "render_metrics_text", "render_prometheus", "render_text", "summarize", "threshold_dict",
+    "threshold_fragment", "weights_dict", "write_report",
 ]  # fmt: skip

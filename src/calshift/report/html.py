@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from calshift._core.atomic_write import write_atomically
-from calshift._core.text import percent
+from calshift._core.text import percent, shorten
 from calshift._core.validate import show
 from calshift.errors import InvalidInput
 from calshift.report.page.metrics_view import view_metrics
-from calshift.report.page.templates import load_template, read_template, shorten
+from calshift.report.page.templates import load_template, read_template
 from calshift.report.summary import summarize
 from calshift.report.svg import reliability_diagram
 from calshift.report.verdict import Gate
