@@ -7,6 +7,7 @@ from typing import Any
 
 from calshift._core.convert import plain
 from calshift.report.page.metrics_view import MOST_METRICS, view_row
+from calshift.report.page.number_texts import UNKNOWN
 from calshift.results import DecisionCurve
 
 
@@ -21,6 +22,7 @@ def view_changes(
 def _row(one: dict[str, Any], trusted: bool) -> dict[str, Any]:
     """One metric as texts; "same" where the change has no effect on it."""
     row = view_row(one, trusted)
+    row["before"] = row["before"] or UNKNOWN
     if one["difference"] == 0 and one["difference_interval"] in (None, [0.0, 0.0]):
         row |= {"change": "same", "change_interval": ""}
     return row
@@ -58,4 +60,4 @@ def _number(values: Any, k: int) -> str:
     if values is None:
         return ""
     value = plain(values[k])
-    return "unknown" if value is None else f"{value:.4f}"
+    return UNKNOWN if value is None else f"{value:.4f}"
