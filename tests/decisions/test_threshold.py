@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from calshift.decisions.recalibrated_rule import break_even, original_score
 from calshift.decisions.score_curve import ScoredRows, mean_of_odds
 from calshift.engines import Arrays
 from calshift.metrics.efficient_shares import fit_shares
+from calshift.results.decisions import format_threshold
 
 MODEL = calshift.simulate.GaussianSimulation(
     n_classes=2, dimensions=2, imbalance=9, long_tail="source", temperature=0.8, seed=5
@@ -246,6 +248,65 @@ def test_the_result_is_plain(pair):
     assert plain["threshold"] == found.threshold
     assert set(plain["changes"]) == set(found.achieved)
     assert max(map(len, str(found).splitlines())) <= 100
-    assert found._repr_html_().startswith("<pre>")
+    assert "<table>" in found._repr_html_()
     with pytest.raises(InvalidInput, match="there is no metric 'auc'"):
         found.change("auc")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.25, "0.25"), (2 / 3, "0.666666"), (0.9999999, "0.999999"), (1 / 3, "0.333333"), (1, "1")],
+)
+def test_a_threshold_is_shown_rounded_down(value, text):
+    """So that rows whose score is the threshold are still predicted positive."""
+    assert format_threshold(value) == text
+    assert float(text) <= value
+
+
+def test_the_table_has_both_rules_and_the_change_with_its_interval(pair):
+    found = calshift.decision_threshold(*pair[:3], cost=COST)
+    lines = {line.split()[0]: line for line in found.table(0.9).splitlines()}
+    change, (low, high) = found.change("recall", 0.9)
+    new, old = found.achieved["recall"], found.unchanged["recall"]
+    ends = "{:.4f} to {:.4f}".format(*new.confidence_interval(0.9))
+    assert lines["recall"].split() == [
+        "recall", f"{old.estimate:.4f}", f"{new.estimate:.4f}", *ends.split(), f"{change:+.4f}",
+        f"{low:+.4f}", "to", f"{high:+.4f}",
+    ]  # fmt: skip
+    missed = (1000 * one["missed_cases"].estimate for one in (found.unchanged, found.achieved))
+    assert lines["missed_cases"].split()[1:5] == ["(per", "1000)", *(f"{x:.2f}" for x in missed)]
+    assert lines["prevalence"].endswith(" same")
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+def test_a_change_stays_in_the_range_of_its_metric(pair):
+    p, y, q, _ = pair
+    one = calshift.decision_threshold(p[:40], y[:40], q[:40], keep="alarm_rate", at=0.999)
+    value, (low, high) = one.change("recall", 0.9999999)
+    assert -1 <= low < value < high == 1
+
+
+def test_what_is_unknown_is_not_shown_as_a_number(pair):
+    found = calshift.decision_threshold(*pair[:3], cost=COST)
+    metrics = dict(found.achieved.metrics)
+    metrics["precision"] = replace(metrics["precision"], estimate=float("nan"), _error=None)
+    changed = replace(found, achieved=replace(found.achieved, metrics=metrics))
+    assert changed.change("precision")[1] is None
+    for text in (changed.table(), changed._repr_html_()):
+        assert "nan" not in text
+        assert "unknown" in text
+    assert json.loads(json.dumps(changed.to_dict(), allow_nan=False))
+
+
+def test_the_class_and_long_names_fit_the_table(pair):
+    p, y, q, _ = pair
+    names = ["a", "\x1b[31m" + "x" * 300]
+    source = calshift.Predictions(p, y, classes=names)
+    found = calshift.decision_threshold(
+        source, None, q, keep="recall", at=0.9, metrics=["recall_per_class", "accuracy"],
+        cost=None,
+    )  # fmt: skip
+    assert max(map(len, str(found).splitlines())) <= 100
+    assert "\x1b" not in str(found)
+    big = calshift.decision_threshold(p, y, q, cost={"false_positive": 1e7, "false_negative": 5e7})
+    assert max(map(len, str(big).splitlines())) <= 100

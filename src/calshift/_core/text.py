@@ -54,3 +54,8 @@ def percent(level: float) -> str:
 def printable(text: str) -> str:
     """The text with control characters and line breaks escaped."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def shorten(text: str, most: int = 60) -> str:
+    """The text cut to a length."""
+    return text if len(text) <= most else text[: most - 3] + "..."

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from calshift.cli.cost_table import read_cost
-from calshift.cli.options import choice_option, combine_options
+from calshift.cli.options import Decorator, choice_option, combine_options
 from calshift.cli.samples import OpenedSamples
 from calshift.errors import InvalidInput
 from calshift.metrics.catalogue import OF_MANY, OF_TWO, Setting, make_metrics
@@ -33,27 +33,29 @@ require_option = click.option(
     "show to be met; repeatable. Exit status 1 if it is not.",
 )
 
-decision_options = combine_options(
-    click.option(
-        "--cost",
-        metavar="FILE",
-        help="Costs for expected_cost: a csv by predicted (row) and true class (column); of two "
-        "classes also 'false_positive=1,false_negative=20'.",
-    ),
-    choice_option(
-        "--decision", ("argmax", "cost"),
-        "Which class is predicted: the most probable, or the one of least expected cost.",
-    ),
-    click.option(
-        "--decision-threshold",
-        type=float,
-        metavar="T",
-        help="Of two classes the positive one is predicted at a probability of at least T.",
-    ),
-    click.option(
-        "--positive", metavar="CLASS", help="The positive class.  [default: the second of two]"
-    ),
-)  # fmt: skip
+COSTS = (
+    "a csv by predicted (row) and true class (column); of two classes also "
+    "'false_positive=1,false_negative=20'."
+)
+
+
+def make_decision_options(cost: str, decision: str, threshold: str) -> Decorator:
+    """--cost, --decision, --decision-threshold and --positive, with what they mean."""
+    return combine_options(
+        click.option("--cost", metavar="FILE", help=f"{cost}: {COSTS}"),
+        choice_option("--decision", ("argmax", "cost"), decision),
+        click.option("--decision-threshold", type=float, metavar="T", help=threshold),
+        click.option(
+            "--positive", metavar="CLASS", help="The positive class.  [default: the second of two]"
+        ),
+    )
+
+
+decision_options = make_decision_options(
+    "Costs for expected_cost",
+    "Which class is predicted: the most probable, or the one of least expected cost.",
+    "Of two classes the positive one is predicted at a probability of at least T.",
+)
 
 metric_options = combine_options(metric_option, require_option, decision_options)
 

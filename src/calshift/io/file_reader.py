@@ -44,10 +44,12 @@ class FileReader:
         self.given = classes
         self.batch_rows = batch_rows
 
-    def in_small_batches(self) -> FileReader:
-        """All rows, whatever their weights, in batches of little memory, to write them again."""
+    def in_small_batches(self, weighted: bool = False) -> FileReader:
+        """In batches of little memory: all rows, to write them again, or those with weights."""
         rows = max(LEAST_ROWS, self.rows // SMALLER)
-        return FileReader(self.parts.without_weights(), self.given, rows)
+        return FileReader(
+            self.parts if weighted else self.parts.without_weights(), self.given, rows
+        )
 
     @property
     def classes(self) -> tuple[Any, ...] | None:

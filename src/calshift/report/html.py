@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,9 @@ from calshift._core.atomic_write import write_atomically
 from calshift._core.text import percent
 from calshift._core.validate import show
 from calshift.errors import InvalidInput
+from calshift.report.page.document import describe_inputs, security_policy
 from calshift.report.page.metrics_view import view_metrics
-from calshift.report.page.templates import load_template, read_template, shorten
+from calshift.report.page.templates import load_template, read_template
 from calshift.report.summary import summarize
 from calshift.report.svg import reliability_diagram
 from calshift.report.verdict import Gate
@@ -93,23 +93,14 @@ def render_html(report: dict[str, Any]) -> str:
     script = read_template("page.js")
     style = read_template("page.css") + read_template("metrics.css")
     more = {"diagrams": diagrams, "style": style, "script": script, "checked": _checked(report)}
-    context = {**_context(report), **more, "policy": _policy(script)}
+    context = {**_context(report), **more, "policy": security_policy(script)}
     return str(load_template("page.html").render(context))
 
 
 def _checked(report: dict[str, Any]) -> str:
     """What was checked: names of files, or numbers of rows."""
-    inputs = report["inputs"] or {}
-    names = [inputs[role]["path"] for role in ("target", "source") if role in inputs]
-    if len(names) == 2:
-        return "{} against {}".format(*(shorten(_file_name(name)) for name in names))
-    sizes = [f"{report[role]['rows']:,.10g}" for role in ("target", "source") if report[role]]
-    words = ("{} target rows", "{} target rows against {} labelled source rows")
-    return words[len(sizes) - 1].format(*sizes)
-
-
-def _file_name(path: str) -> str:
-    return re.split(r"[/\\]", path.rstrip("/\\"))[-1] or path
+    rows = [report[role]["rows"] for role in ("target", "source") if report[role]]
+    return describe_inputs(report["inputs"], rows)
 
 
 def fragment(result: CalibrationErrorResult) -> str:
@@ -173,15 +164,3 @@ def _largest_residuals(check: dict[str, Any] | None) -> list[dict[str, Any]]:
     if check is None:
         return []
     return sorted(check["by_class"], key=lambda one: -abs(one["residual"] or 0.0))[:MOST_RESIDUALS]
-
-
-def _policy(script: str) -> str:
-    """The content security policy: inline style, one script by its hash, nothing else."""
-    import base64
-    import hashlib
-
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        "default-src 'none'; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )

@@ -35,19 +35,25 @@ def metrics_section(
     found: MetricsResult, level: float = 0.95, outcomes: Iterable[Outcome] = ()
 ) -> dict[str, Any]:
     """The metrics of a report, with the outcomes of the requirements."""
-    small = found.confusion is not None and len(found.confusion) <= MOST_CLASSES
+    small = small_confusion(found) is not None
     return {
         "trusted": found.trusted,
         "decision": found.decision,
         "positive": None if found.positive is None else str(found.positive),
         "metrics": [{**one.to_dict(level), "unit": unit_of(one)} for one in found.values()],
-        "confusion": plain(found.confusion) if small else None,
+        "confusion": small_confusion(found),
         "confusion_source": plain(found.confusion_source) if small else None,
-        "classes": _class_names(found),
+        "classes": class_names(found),
         "requirements": [one.to_dict() for one in outcomes],
         "warnings": list(found.warnings),
         "diagnostics": [one.to_dict() for one in found.diagnostics],
     }
+
+
+def small_confusion(found: MetricsResult) -> Any:
+    """The confusion matrix in plain numbers; None of many classes."""
+    known = found.confusion is not None and len(found.confusion) <= MOST_CLASSES
+    return plain(found.confusion) if known else None
 
 
 def unit_of(one: MetricEstimate) -> str:
@@ -57,7 +63,7 @@ def unit_of(one: MetricEstimate) -> str:
     return "share" if one.bounds == (0.0, 1.0) else "number"
 
 
-def _class_names(found: MetricsResult) -> list[str]:
+def class_names(found: MetricsResult) -> list[str]:
     """Names of the classes, or their numbers."""
     if found.classes is not None:
         return [str(name) for name in found.classes]

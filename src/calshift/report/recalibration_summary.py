@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from calshift.report.metrics_summary import class_names, small_confusion
+from calshift.report.reliability_data import changed_curves
 from calshift.report.summary import error_dict, provenance
 from calshift.report.verdict import EXIT_CODES, Gate, error_name, limit_sentence, with_interval
 from calshift.results import RecalibrationResult
@@ -22,8 +24,13 @@ def recalibration_dict(
     inputs: dict[str, Any] | None = None,
     command: str | None = None,
     seed: int | None = None,
+    predicted: dict[str, Any] | None = None,
+    curves: bool = False,
 ) -> dict[str, Any]:
-    """Errors before and after, the recalibrator, the verdict and how to reproduce them."""
+    """Errors before and after, the recalibrator, the verdict and how to reproduce them.
+
+    ``predicted`` are the rows that change their predicted class; ``curves`` adds reliability.
+    """
     useless = found.fallback is not None or found.gist(gate.level) in ("Not reliable", "Worse")
     status = "untrusted" if useless else gate.status(found.after)
     return {
@@ -36,6 +43,13 @@ def recalibration_dict(
         "max_error": gate.max_error,
         "gate": gate.side,
         **found.to_dict(gate.level),
+        "classes": class_names(found.metrics_after),
+        "confusion": {
+            "before": small_confusion(found.metrics_before),
+            "after": small_confusion(found.metrics_after),
+        },
+        "predicted_classes": predicted,
+        "curves": changed_curves(found.before, found.after, gate.level) if curves else [],
         "diagnostics": {
             name: [one.to_dict() for one in error.diagnostics]
             for name, error in (("before", found.before), ("after", found.after))

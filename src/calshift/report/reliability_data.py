@@ -21,6 +21,18 @@ def reliability_dicts(result: CalibrationErrorResult, level: float) -> list[dict
     ]
 
 
+def changed_curves(
+    before: CalibrationErrorResult, after: CalibrationErrorResult, level: float
+) -> list[dict[str, Any]]:
+    """Reliability of the target before and after, of what both results have curves of."""
+    others = {one["of"]: one["target"] for one in reliability_dicts(after, level)}
+    return [
+        {"of": one["of"], "before": one["target"], "after": others[one["of"]]}
+        for one in reliability_dicts(before, level)
+        if one["of"] in others
+    ]
+
+
 def _curve_name(result: CalibrationErrorResult, curve: ReliabilityCurve) -> str:
     if curve.label is not None:
         return str(curve.label if result.classes is None else result.classes[curve.label])

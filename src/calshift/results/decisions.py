@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from calshift._core.convert import plain, to_numpy
 from calshift._core.frozen import Frozen
 from calshift._core.predictions import as_predictions
-from calshift._core.text import note_lines, percent
+from calshift._core.text import note_lines, percent, printable, shorten
 from calshift._core.validate import validate_level
 from calshift.errors import InvalidInput
 from calshift.results.intervals.bounded_mean import normal_quantile
@@ -18,7 +19,11 @@ from calshift.results.intervals.bounded_mean import normal_quantile
 if TYPE_CHECKING:
     from calshift.metrics.decision_rule import DecisionRule
     from calshift.recalibration.base import Recalibrator
-    from calshift.results.metrics import MetricEstimate, MetricsResult
+    from calshift.results.metrics import MetricsResult
+
+NAME = 24  # characters of the name of a metric in tables
+PER_1000 = ("missed_cases", "false_alarms")
+ROWS_SHOWN = 25  # of a decision curve
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,12 +78,24 @@ class DecisionThreshold(Frozen):
         if name not in self.achieved:
             msg = f"there is no metric {name!r}: one of {', '.join(self.achieved)}"
             raise InvalidInput(msg)
-        value = self.achieved[name].estimate - self.unchanged[name].estimate
+        reach, new = normal_quantile(validate_level(level)), self.achieved[name]
+        value = new.estimate - self.unchanged[name].estimate
         error = _error_of_change(self.achieved, self.unchanged, name)
-        if error is None:
+        if error is None or not np.isfinite(value + error):
             return value, None
-        reach = normal_quantile(validate_level(level)) * error
-        return value, (value - reach, value + reach)
+        widest = new.bounds[1] - new.bounds[0]
+        return value, (max(value - reach * error, -widest), min(value + reach * error, widest))
+
+    @property
+    def description(self) -> str:
+        """The rule in a few words."""
+        positive = shorten(printable(str(self.achieved.positive)))
+        if self.threshold is None:
+            return "predict the class of least expected cost, with recalibrated probabilities"
+        if self.threshold <= 0:
+            return f"always predict class {positive}"
+        at = format_threshold(self.threshold)
+        return f"predict class {positive} at a probability of at least {at}"
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain numbers, lists and texts."""
@@ -100,47 +117,75 @@ class DecisionThreshold(Frozen):
         }
 
     def table(self, level: float = 0.95) -> str:
-        """Metrics with the present rule and with the new one."""
-        width = max(8, *(len(name) for name in self.achieved))
-        head = f"{percent(level)} interval"
-        lines = [
-            f"{'metric':{width}} {'unchanged':>9}   {head:<18} {'new rule':>9}   {head:<18} change"
-        ]
-        for name, new in self.achieved.items():
-            old = self.unchanged[name]
-            both = f"{_cell(old, level)} {_cell(new, level)}"
-            lines.append(f"{name:{width}} {both} {new.estimate - old.estimate:+.4f}")
-        return "\n".join(lines)
+        """Metrics with the present rule and the new one, and the change; at most 100 columns."""
+        ends = f"{percent(validate_level(level))} interval"
+        head = f"{'metric':{NAME}} {'present':>9} {'new rule':>9}  {ends:<20} {'change':>9}  {ends}"
+        return "\n".join([head, *(self._line(name, level) for name in self.achieved)])
+
+    def _line(self, name: str, level: float) -> str:
+        """One metric; those of a share of few rows are shown per 1000."""
+        new, old = self.achieved[name], self.unchanged[name]
+        scale = 1000.0 if name in PER_1000 else 1.0
+        title = shorten(printable(name) + (" (per 1000)" if scale > 1 else ""), NAME)
+        ends = new.confidence_interval(level) if new.has_interval else None
+        change, interval = self.change(name, level)
+        about = _ends(interval, scale, "+")
+        if self.achieved.trusted and not new.trusted:
+            about = "not trusted"
+        same = change == 0 and interval in (None, (0.0, 0.0))
+        line = f"{title:{NAME}} {_number(old.estimate, scale):>9} {_number(new.estimate, scale):>9}"
+        line += f"  {_ends(ends, scale):<20} {'same' if same else _number(change, scale, '+'):>9}"
+        return f"{line}  {'' if same else about}".rstrip()
 
     def plot(self, ax: Any = None) -> Any:
         """Draw each metric with the new rule, with its interval; see `MetricsResult.plot`."""
         return self.achieved.plot(ax)
 
     def __str__(self) -> str:
-        what = "least expected cost on recalibrated probabilities"
-        if self.threshold is not None:
-            positive = self.achieved.positive
-            what = f"predict class {positive} at a probability of at least {self.threshold:.6g}"
-        head = f"{self.goal}: {what}"
         trust = [] if self.trusted else ["NOT TRUSTED: keep the present rule until it is known why"]
-        return "\n".join([head, *trust, self.table(), *note_lines(self.warnings)])
+        if self.achieved.trusted and not self.reached:
+            trust = ["NOT REACHED: no threshold achieves what was asked for"]
+        head = textwrap.wrap(f"{self.goal}: {self.description}", 98)
+        present = textwrap.wrap(f"present rule: {self.unchanged.decision}", 98)
+        notes = note_lines(self.warnings)
+        return "\n".join([*trust, *head, *present, self.table(), *notes])
 
     def _repr_html_(self) -> str:
-        """HTML for notebooks."""
-        from html import escape  # late: importing calshift must be fast
+        """What a notebook shows."""
+        from calshift.report import threshold_fragment  # late: only when shown
 
-        return f"<pre>{escape(str(self))}</pre>"
+        return threshold_fragment(self)
 
     def __repr__(self) -> str:
         at = "" if self.threshold is None else f"threshold={self.threshold:.6g}, "
         return f"DecisionThreshold({at}goal={self.goal!r}, trusted={self.trusted})"
 
 
-def _cell(one: MetricEstimate, level: float) -> str:
-    ends = ""
-    if one.has_interval:
-        ends = "{:.4f} to {:.4f}".format(*one.confidence_interval(level))
-    return f"{one.estimate:>9.4f}   {ends:<18}"
+def format_threshold(value: float) -> str:
+    """Six digits, rounded down, so that rows at the threshold stay at or above it."""
+    text = f"{value:.6g}"
+    if float(text) <= value:
+        return text
+    step = 10.0 ** (np.floor(np.log10(value)) - 5)
+    return f"{float(text) - step:.6g}"
+
+
+def _number(value: float, scale: float = 1.0, sign: str = "") -> str:
+    """Four decimals, of cases of 1000 two, of large numbers fewer; "unknown" for NaN."""
+    scaled = scale * value
+    if not np.isfinite(scaled):
+        return "unknown"
+    if abs(scaled) >= 1e5:
+        return f"{scaled:{sign}.3g}"
+    decimals = 2 if scale > 1 else 4 if abs(scaled) < 10 else 2
+    return f"{scaled:{sign}.{decimals if abs(scaled) < 1000 else 0}f}"
+
+
+def _ends(interval: tuple[float, float] | None, scale: float = 1.0, sign: str = "") -> str:
+    """Both ends of an interval; empty if one is unknown."""
+    if interval is None or not np.isfinite(interval).all():
+        return ""
+    return " to ".join(_number(end, scale, sign) for end in interval)
 
 
 def _error_of_change(a: MetricsResult, b: MetricsResult, name: str) -> float | None:
@@ -205,23 +250,36 @@ class DecisionCurve(Frozen):
 
         return plot_decision_curve(self, ax, level)
 
+    @property
+    def shown(self) -> range:
+        """Places of the thresholds in tables: about twenty of many."""
+        return range(0, len(self.thresholds), max(1, -(-len(self.thresholds) // ROWS_SHOWN)))
+
+    def table(self, level: float = 0.95) -> str:
+        """Net benefit at about twenty of the thresholds; at most 100 columns."""
+        low, high = self.band(level)
+        ends = f"{percent(level)} interval"
+        head = f"{'threshold':>9} {'net benefit':>11}  {ends:<20} {'all positive':>12}"
+        lines = [head if self.source is None else f"{head} {'on the source':>13}"]
+        for k in self.shown:
+            line = f"{self.thresholds[k]:>9.4f} {_number(self.net_benefit[k]):>11}"
+            line += f"  {_ends((low[k], high[k])):<20} {_number(self.treat_all[k]):>12}"
+            line += "" if self.source is None else f" {_number(self.source[k]):>13}"
+            lines.append(line)
+        return "\n".join(lines)
+
     def __str__(self) -> str:
-        low, high = self.band()
-        head = f"{'threshold':>9} {'net benefit':>11}   {'95% interval':<18} {'treat all':>9}"
-        step = max(1, len(self.thresholds) // 20)
-        lines = [
-            f"{self.thresholds[k]:>9.4f} {self.net_benefit[k]:>11.4f}   "
-            f"{f'{low[k]:.4f} to {high[k]:.4f}':<18} {self.treat_all[k]:>9.4f}"
-            for k in range(0, len(self.thresholds), step)
-        ]
+        where = "of labelled rows" if self.source is None else "on the target, without labels"
+        positive = shorten(printable(str(self.positive)))
         trust = [] if self.trusted else ["NOT TRUSTED"]
-        return "\n".join([*trust, head, *lines, *note_lines(self.warnings)])
+        head = textwrap.wrap(f"Net benefit by threshold {where}; positive: class {positive}", 98)
+        return "\n".join([*trust, *head, self.table(), *note_lines(self.warnings)])
 
     def _repr_html_(self) -> str:
-        """HTML for notebooks."""
-        from html import escape  # late: importing calshift must be fast
+        """What a notebook shows."""
+        from calshift.report import curve_fragment  # late: only when shown
 
-        return f"<pre>{escape(str(self))}</pre>"
+        return curve_fragment(self)
 
     def __repr__(self) -> str:
         return f"DecisionCurve({len(self.thresholds)} thresholds, trusted={self.trusted})"

@@ -12,14 +12,15 @@ from calshift.cli.commands.demo import demo
 from calshift.cli.commands.metrics import metrics
 from calshift.cli.commands.monitor import monitor
 from calshift.cli.commands.recalibrate import recalibrate
+from calshift.cli.commands.threshold import threshold
 from calshift.cli.commands.weights import weights
 from calshift.cli.options import debug_option
 
 EXIT = """\b
-Exit status: 0 limits kept; 1 error above --max-error, or a requirement of --require not shown to
-be met; 2 wrong usage or a file that cannot be read or written; 3 result not reliable (outranks 1);
-4 not enough memory, or internal error of calshift; 130 stopped by Ctrl-C; 129 by SIGHUP; 143 by
-SIGTERM."""
+Exit status: 0 limits kept; 1 error above --max-error, a requirement of --require not shown to be
+met, or no threshold that keeps the metric; 2 wrong usage or a file that cannot be read or written;
+3 result not reliable (outranks 1); 4 not enough memory, or internal error of calshift; 130 stopped
+by Ctrl-C; 129 by SIGHUP; 143 by SIGTERM."""
 
 
 @click.group(epilog=EXIT, context_settings={"max_content_width": 100}, invoke_without_command=True)
@@ -37,6 +38,6 @@ def run(context: click.Context) -> int:
     return 0
 
 
-for _command in (demo, check, metrics, compare, weights, recalibrate, apply, monitor):
+for _command in (demo, check, metrics, threshold, compare, weights, recalibrate, apply, monitor):
     run.add_command(_command)
 run.add_command(weights, "prevalence")  # the same under the name that others look for

@@ -29,7 +29,7 @@ def view_metrics(section: dict[str, Any] | None, known: Iterable[str] = ()) -> A
     """Variables of the templates; None without metrics. ``known``: warnings shown elsewhere."""
     if section is None:
         return None
-    rows = [_row(one, section["trusted"]) for one in section["metrics"]]
+    rows = [view_row(one, section["trusted"]) for one in section["metrics"]]
     return {
         "trusted": section["trusted"],
         "conditions": len(section["diagnostics"]),
@@ -58,7 +58,7 @@ def _reasons(section: dict[str, Any], known: set[str]) -> dict[str, Any]:
     }
 
 
-def _row(one: dict[str, Any], trusted: bool) -> dict[str, Any]:
+def view_row(one: dict[str, Any], trusted: bool) -> dict[str, Any]:
     """One metric as texts."""
     form = FORMS[unit_of(one["name"], one.get("unit"))]
     return {

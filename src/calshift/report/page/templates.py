@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from calshift._core.text import shorten
+
 CODE = re.compile(r"`([^`\n]+)`")
 
 
@@ -51,8 +53,3 @@ def mark_code(text: str) -> Any:
 def format_share(value: float) -> str:
     """One decimal, or two significant digits below 1%."""
     return f"{value:.1%}" if value >= 0.01 or value == 0 else f"{100 * value:.2g}%"
-
-
-def shorten(name: str, most: int = 60) -> str:
-    """A name cut to a length, so that the page stays small whatever classes are called."""
-    return name if len(name) <= most else name[: most - 3] + "..."
