@@ -18,13 +18,12 @@ import calshift
 from calshift import compiled
 from calshift.recalibration import RECALIBRATORS
 from calshift.weights import METHODS
-from tests.fuzz.oracles.numbers import ABSOLUTE, largest_difference
+from tests.fuzz.oracles.numbers import ABSOLUTE, is_undetermined, largest_difference
 from tests.fuzz.oracles.outcomes import Finding, Outcome, judge, observe
 from tests.fuzz.strategies.options import draw_class_weights, draw_estimate
 from tests.fuzz.strategies.samples import Rng, Sample, chance, draw_sample, pick
 
 UNDETERMINED = re.compile("does not discriminate|undetermined|did not converge")
-LARGEST_CONDITION = 1e8  # which amplifies rounding to the tolerance
 # fits end where the likelihood changes by less than 1e-9 of itself, about the square root of it in
 # probabilities where rows are certain
 ABSOLUTE_FIT = 1e-4
@@ -54,8 +53,7 @@ class Relation:
                 error = a.error or b.error
                 yield Finding(f"{self.name}: one is refused, {self._function}", f"{error!r}"[:500])
             return
-        weights = getattr(a.result, "class_weights", a.result)
-        if (getattr(weights, "condition_number", None) or 0) > LARGEST_CONDITION:
+        if is_undetermined(a.result):
             return  # weights that the samples do not determine are rounding, amplified
         if any(UNDETERMINED.search(str(one.message)) for one in (*a.warnings, *b.warnings)):
             return  # and so are fits to them, which is what their warning says

@@ -13,6 +13,7 @@ from calshift import results
 # difference of such sums that may be 1e4 times as large, and solvers of the weights stop within
 # 1e-9 of their solution, which an ill-conditioned sample amplifies: three more digits for it.
 RELATIVE, ABSOLUTE = 1e-6, 1e-8
+LARGEST_CONDITION = 1e8  # which amplifies rounding to the tolerance
 
 
 def numbers_of(result: Any) -> np.ndarray:
@@ -66,6 +67,12 @@ def largest_difference(
     if near.all():
         return None
     return float(np.nan_to_num(np.abs(first - second)[~near], nan=np.inf).max())
+
+
+def is_undetermined(result: Any) -> bool:
+    """Whether the class weights behind a result are amplified rounding."""
+    weights = getattr(result, "class_weights", result)
+    return (getattr(weights, "condition_number", None) or 0) > LARGEST_CONDITION
 
 
 def same_bits(a: Any, b: Any) -> bool:
