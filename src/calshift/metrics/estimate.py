@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from calshift.metrics.efficient_shares import EfficientShares, fit_shares, known
 from calshift.metrics.products import LabelledRows, SourceRows, TargetRows, combine_products
 from calshift.metrics.rare_classes import rare_class_variance
 from calshift.metrics.ratio_bias import MOST_CLASSES, average_bias, class_covariances, ratio_of
+from calshift.metrics.row_influence import RowCoefficients, influence_of_labelled, influence_of_pair
 from calshift.metrics.terms import (
     ClassTables,
     Linearised,
@@ -85,7 +86,7 @@ def estimate_labelled(
     error = influence = None
     if interval:
         error = np.sqrt(np.maximum(combine_products(sums, "s", by, "s", by), 0.0)) / n
-        influence = _influence_of_labelled(sample, rows, by)
+        influence = influence_of_labelled(sample, rows, by)
     return MetricValues(
         values, values, error, error, None, tuple(one.undefined for one in found), tables,
         influence=influence,
@@ -125,44 +126,78 @@ def estimate_target(
 ) -> MetricValues:
     """The metrics on the target, without its labels; ``drift`` is the share outside label shift."""
     setup = _Setup.of(source, target, metrics, rule, class_weights)
-    n, m = source.summary.size, target.summary.size
     influence = class_weights.influence if interval else None
-    parts = (setup.shares, influence)
-    of_source = SourceRows(rule, setup.shifted_terms, setup.own_terms, setup.weights, *parts)
-    of_target = TargetRows(rule, setup.shifted_terms, *parts)
-    before, after = Blocks(source).total(of_source), Blocks(target).total(of_target)
-    counts = source.summary.class_counts
-    extra = setup.weights @ before["e"] / n  # E
-    mean, own = after["a"] / m, before["own"] / n
-    adds_mean = np.array([one.shifts for one in setup.shifted])
-    values = np.array([one.value for one in setup.shifted]) + adds_mean * (mean + extra)
+    rows = setup.rows(rule, influence)
+    totals = _Totals.of((source, target), rows, setup)
+    values = totals.values(setup)
     values -= _biases(source, target, metrics, rule, setup, class_weights.influence)
-    by_weight = (before["e"] - counts[:, None] * extra) / (n * setup.scale)  # D
-    seen = counts > 0
-    through = by_weight[seen] if influence is not None else np.zeros((0, len(metrics)))
-    coefficients = _Coefficients(
-        np.vstack([0 * extra, -extra, through]),
-        np.vstack([-own, 0 * extra, 0 * through]),
-        np.vstack([-mean, through]),
-    )
     errors: tuple[Any, ...] = (None, None, None)
-    kept = None
+    kept = changes = None
     if interval:
-        outside = np.zeros(len(metrics))
-        if influence is not None and len(influence.outside):
-            outside = ((influence.outside @ through) ** 2).sum(axis=0)
-        rare = rare_class_variance(target, counts, of_source)
-        errors = coefficients.errors(before, after, (n, m), outside + rare)
-        kept = _influence_of_pair(source, target, (of_source, of_target), coefficients)
-    changes = None
+        more = rare_class_variance(target, source.summary.class_counts, rows[0])
+        errors = totals.errors(more + totals.outside(influence))
+        kept = influence_of_pair(source, target, rows, totals.coefficients)
     if drift > 0:
-        found = drift_influence(target, of_target, extra, through)
+        found = drift_influence(target, rows[1], totals.extra, totals.through)
         changes = [one.change(drift) for one in found]
     return MetricValues(
-        values, _labelled_values(setup.own, own), errors[0], errors[1], errors[2],
+        values, _labelled_values(setup.own, totals.own), errors[0], errors[1], errors[2],
         undefined=tuple(one.undefined for one in setup.shifted), tables=setup.tables,
         source_confusion=setup.source_confusion, drift=changes, influence=kept,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Totals(Frozen):
+    """Sums over both samples, and what follows from them; symbols as in metrics/products.py."""
+
+    sums: tuple[Any, Any]  # over source and target rows
+    sizes: tuple[float, float]  # n, m
+    extra: np.ndarray  # (M,) E
+    mean: np.ndarray  # (M,) of a
+    own: np.ndarray  # (M,) of the terms of the source
+    through: np.ndarray  # (S, M) D, or (0, M) without influence on the class weights
+
+    @staticmethod
+    def of(
+        samples: tuple[Engine, Engine], rows: tuple[SourceRows, TargetRows], setup: _Setup
+    ) -> _Totals:
+        """By one pass over each sample."""
+        before, after = (
+            Blocks(sample).total(one) for sample, one in zip(samples, rows, strict=True)
+        )
+        sizes, counts = (samples[0].summary.size, samples[1].summary.size), setup.counts
+        extra = setup.weights @ before["e"] / sizes[0]
+        through = (before["e"] - counts[:, None] * extra) / (sizes[0] * setup.scale)
+        through = through[counts > 0] if rows[0].influence is not None else through[:0]
+        own = before["own"] / sizes[0]
+        return _Totals((before, after), sizes, extra, after["a"] / sizes[1], own, through)
+
+    def values(self, setup: _Setup) -> np.ndarray:
+        """(M,) the estimates."""
+        adds_mean = np.array([one.shifts for one in setup.shifted])
+        values = np.array([one.value for one in setup.shifted])
+        return np.asarray(values + adds_mean * (self.mean + self.extra))
+
+    @cached_property
+    def coefficients(self) -> RowCoefficients:
+        """Of the influence of rows."""
+        zero = 0 * self.extra
+        return RowCoefficients(
+            np.vstack([zero, -self.extra, self.through]),
+            np.vstack([-self.own, zero, 0 * self.through]),
+            np.vstack([-self.mean, self.through]),
+        )
+
+    def outside(self, influence: Any) -> np.ndarray:
+        """(M,) variance by observations outside both samples."""
+        if influence is None or not len(influence.outside):
+            return np.zeros(len(self.extra))
+        return np.asarray(((influence.outside @ self.through) ** 2).sum(axis=0))
+
+    def errors(self, more: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Standard errors on the target, on the source, and of the difference."""
+        return self.coefficients.errors(*self.sums, self.sizes, more)
 
 
 def _biases(
@@ -195,6 +230,7 @@ class _Setup(Frozen):
     shifted: list[Linearised]
     own: list[Linearised]
     weights: np.ndarray  # (K,) of mean 1 over the source, 0 for classes that it lacks
+    counts: np.ndarray  # (K,) source rows
     scale: float  # mean of the weights as they were given
     shares: EfficientShares
     tables: ClassTables | None
@@ -223,71 +259,10 @@ class _Setup(Frozen):
         own = linearise(metrics, before, fits(np.ones(len(counts))))
         shifted = linearise(metrics, after, fits(weights))
         confusion = None if before is None else before.confusion
-        return _Setup(shifted, own, weights, scale, shares, after, confusion)
+        return _Setup(shifted, own, weights, counts, scale, shares, after, confusion)
 
-    @property
-    def shifted_terms(self) -> list[Any]:
-        """Of the metrics on the target."""
-        return [one.term for one in self.shifted]
-
-    @property
-    def own_terms(self) -> list[Any]:
-        """Of the metrics on the source."""
-        return [one.term for one in self.own]
-
-
-@dataclass(frozen=True, eq=False)
-class _Coefficients(Frozen):
-    """By which the designs enter the influence of rows, (U, M) each."""
-
-    shifted: np.ndarray  # of source rows on the metrics of the target
-    own: np.ndarray  # of source rows on those of the source
-    target: np.ndarray  # of target rows
-
-    def errors(
-        self, before: Any, after: Any, sizes: tuple[float, float], more: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Standard errors on the target, on the source, and of the difference."""
-        n, m = sizes
-        pairs = (("t", self.shifted, "t", self.shifted), ("t", self.shifted, "s", self.own))
-        of_source, both = (combine_products(before, *pair) / n**2 for pair in pairs)
-        own = combine_products(before, "s", self.own, "s", self.own) / n**2
-        variance = of_source + more
-        variance += combine_products(after, "t", self.target, "t", self.target) / m**2
-        squares = (variance, own, variance + own - 2 * both)
-        first, second, third = (np.sqrt(np.maximum(one, 0.0)) for one in squares)
-        return first, second, third
-
-
-MOST_KEPT = 2_000_000  # numbers of the influence of rows that a result keeps
-
-
-def _influence_of_labelled(
-    sample: Engine, rows: LabelledRows, by: np.ndarray
-) -> MetricInfluence | None:
-    if sample.in_memory is None or len(sample.in_memory) * by.shape[1] > MOST_KEPT:
-        return None
-    own, design = rows.columns(sample.in_memory)
-    r = np.sqrt(sample.in_memory.squared_frequency)[:, None]
-    return MetricInfluence(
-        r * (own + design @ by) / sample.summary.size, None, sample.in_memory.fingerprint
-    )
-
-
-def _influence_of_pair(
-    source: Engine, target: Engine, rows: tuple[SourceRows, TargetRows], coefficients: _Coefficients
-) -> MetricInfluence | None:
-    """Of samples in memory that are not large."""
-    first, second = source.in_memory, target.in_memory
-    if first is None or second is None:
-        return None
-    if (len(first) + len(second)) * coefficients.target.shape[1] > MOST_KEPT:
-        return None
-    _, weighted, _, design = rows[0].columns(first)
-    a, other = rows[1].columns(second)
-    r = [np.sqrt(one.squared_frequency)[:, None] for one in (first, second)]
-    return MetricInfluence(
-        r[0] * (weighted + design @ coefficients.shifted) / source.summary.size,
-        r[1] * (a + other @ coefficients.target) / target.summary.size,
-        first.fingerprint,
-    )
+    def rows(self, rule: DecisionRule, influence: Any) -> tuple[SourceRows, TargetRows]:
+        """What the rows of both samples contribute."""
+        shifted, own = ([part.term for part in one] for one in (self.shifted, self.own))
+        before = SourceRows(rule, shifted, own, self.weights, self.shares, influence)
+        return before, TargetRows(rule, shifted, self.shares, influence)
