@@ -163,9 +163,7 @@ class _Totals(Frozen):
         samples: tuple[Engine, Engine], rows: tuple[SourceRows, TargetRows], setup: _Setup
     ) -> _Totals:
         """By one pass over each sample."""
-        before, after = (
-            Blocks(sample).total(one) for sample, one in zip(samples, rows, strict=True)
-        )
+        before, after = Blocks(samples[0]).total(rows[0]), Blocks(samples[1]).total(rows[1])
         sizes, counts = (samples[0].summary.size, samples[1].summary.size), setup.counts
         extra = setup.weights @ before["e"] / sizes[0]
         through = (before["e"] - counts[:, None] * extra) / (sizes[0] * setup.scale)
