@@ -67,7 +67,7 @@ def test_what_is_not_trusted_looks_and_reads_otherwise(visit):
         )
         now = page.locator("table.metrics .now").first
         weight = now.evaluate("one => getComputedStyle(one).fontWeight")
-        return style, weight, "not trusted" in page.locator(".figures").inner_text()
+        return style, weight, "not trusted" in page.locator(".figures .figure").first.inner_text()
 
     trusted, doubtful = shown("metrics"), shown("metrics untrusted")
     assert trusted[0] != doubtful[0]
