@@ -202,7 +202,7 @@ def test_2_and_one_line_that_says_what_is_allowed(folder, asked, capsys, monkeyp
         err = capsys.readouterr().err
         assert message in err
         assert err.count("\n") == 1
-    monkeypatch.setattr("calshift.metrics.estimate.MOST_KEPT", 10)
+    monkeypatch.setattr("calshift.metrics.row_influence.MOST_KEPT", 10)
     assert status(["compare", *asked]) == 2
     assert "Ask for fewer metrics at a time" in capsys.readouterr().err
 

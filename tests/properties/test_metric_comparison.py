@@ -168,7 +168,7 @@ def test_refusals_say_why():
 
 
 def test_influence_of_too_many_rows_is_not_kept(monkeypatch):
-    monkeypatch.setattr("calshift.metrics.estimate.MOST_KEPT", 10)
+    monkeypatch.setattr("calshift.metrics.row_influence.MOST_KEPT", 10)
     with pytest.raises(calshift.InvalidInput, match="Ask for fewer metrics at a time"):
         calshift.compare(*models(8))
 

@@ -18,7 +18,7 @@ from calshift import InvalidInput, Predictions
 from calshift.api.metrics import MetricPlan, metrics_of_target
 from calshift.cli.main import status
 from calshift.engines import Arrays
-from calshift.metrics import estimate
+from calshift.metrics import row_influence
 from calshift.metrics.catalogue import OF_MANY, OF_TWO
 from calshift.recalibration import recalibrate as steps
 from calshift.recalibration.assessment.metrics import WITHOUT_TABLE, plan_metrics
@@ -168,7 +168,7 @@ def test_the_interval_of_a_change_is_normal(found):
 
 
 def test_too_many_rows_give_no_interval_of_the_change(monkeypatch, tmp_path):
-    monkeypatch.setattr(estimate, "MOST_KEPT", 1000)
+    monkeypatch.setattr(row_influence, "MOST_KEPT", 1000)
     result = calshift.recalibrate(P, Y, Q, check=False, metrics=NAMES)
     assert result.metrics_before._influence is None
     assert result.metrics_after._influence is None
