@@ -310,3 +310,14 @@ def test_the_class_and_long_names_fit_the_table(pair):
     assert "\x1b" not in str(found)
     big = calshift.decision_threshold(p, y, q, cost={"false_positive": 1e7, "false_negative": 5e7})
     assert max(map(len, str(big).splitlines())) <= 100
+
+
+def test_the_note_on_costs_is_not_of_a_metric_that_is_kept():
+    rng = np.random.default_rng(0)
+    scores = rng.choice([0.0, 0.3, 0.6], (2, 2000))
+    y = (rng.uniform(size=2000) < 0.2 + scores[0]).astype(int)
+    found = calshift.decision_threshold(
+        scores[0], y, scores[1], keep="recall", at=0.999, check=False
+    )
+    assert found.threshold == 0
+    assert not any("costs decide" in note for note in found.warnings)

@@ -88,3 +88,20 @@ def test_a_difference_of_metrics_of_few_rows_is_as_wide_as_both():
     low, high = found.difference_interval()
     ends, others = found.confidence_interval(), found.source_interval()
     assert high - low >= 0.99 * np.hypot(ends[1] - ends[0], others[1] - others[0])
+
+
+def test_the_wrong_rows_of_a_log_loss_do_not_depend_on_the_decision():
+    rng = np.random.default_rng(0)
+    y = (rng.uniform(size=400) < 0.3).astype(int)
+    p = np.where(y == 1, 0.97, 0.03)
+    found = calshift.labelled_metrics(p, y, metrics="log_loss", decision=0.01)["log_loss"]
+    assert not found.trusted  # all rows are alarms, of which most are false; none is wrong
+    (rows,) = [one.value for one in found.diagnostics if one.name == "residual-rows"]
+    assert rows == 0
+
+
+def test_a_log_loss_alone_is_checked_for_many_classes():
+    model = calshift.simulate.GaussianSimulation(n_classes=210, dimensions=12, seed=1)
+    found = calshift.labelled_metrics(*model.source(2000, rng=1), metrics="log_loss")["log_loss"]
+    assert "residual-rows" in {one.name for one in found.diagnostics}
+    assert found.trusted

@@ -121,6 +121,7 @@ def decision_threshold(
     used = resolve_class_weights(weights, *samples, compare=True)
     checked = check_unless_waived(samples, waived, rng)
     recalibrator, probability, reached = None, None, True
+    least = 0.5 / len(source)  # a probability that the rows can determine
     if matrix is None:
         rule, reached = _rule_to_keep(source, target, used, str(keep), float(at or 0), label)
     else:
@@ -130,7 +131,7 @@ def decision_threshold(
             rule = DecisionRule("function", function=RecalibratedRule(recalibrator, matrix))
         else:
             rows = _scored_rows(source, target, used, label)
-            rule = make_threshold(recalibrator, matrix, label, rows, 0.5 / len(source))
+            rule = make_threshold(recalibrator, matrix, label, rows, least)
             probability = break_even(matrix, label)
     kept = "expected_cost" if matrix is not None else str(keep)
     shown = SHOWN_OF_TWO if source.n_classes == 2 else SHOWN_OF_MANY
@@ -145,7 +146,7 @@ def decision_threshold(
     announce(used, checked, achieved.diagnostics)
     goal = "least expected cost" if matrix is not None else f"{keep} kept at {at:g}"
     notes = achieved.warnings
-    if rule.threshold == 0:
+    if probability is not None and 0 < probability < least:
         notes = (ALL_POSITIVE, *notes)
     if not reached:
         notes = (f"no threshold keeps {keep} at {at:g}: this one comes nearest", *notes)

@@ -11,7 +11,7 @@ import numpy as np
 from calshift._core.score_grid import CELLS
 from calshift.diagnostics.conditions import settle, unchecked
 from calshift.diagnostics.label_order import check_label_order
-from calshift.diagnostics.label_tables import tabulate_labels
+from calshift.diagnostics.label_tables import LabelTables, tabulate_labels
 from calshift.diagnostics.sample_conditions import MOST_WIDTH, check_sample_size
 from calshift.diagnostics.trust import collect_warnings, prior_conditions
 from calshift.diagnostics.weight_conditions import are_estimated
@@ -22,7 +22,7 @@ from calshift.metrics.curves.ranking import RESOLUTION
 from calshift.metrics.decision_rule import DecisionRule
 from calshift.metrics.estimate import MetricValues
 from calshift.metrics.row_scores import LogLoss
-from calshift.metrics.rows_behind import RowsBehind
+from calshift.metrics.rows_behind import RowsBehind, count_effective
 from calshift.results import ClassWeights, Diagnostic, LabelShiftCheck, MetricEstimate
 from calshift.results.metrics import MetricsResult
 
@@ -40,14 +40,16 @@ def labelled_metrics_result(
 ) -> MetricsResult:
     """Of labelled rows."""
     summary = sample.summary
-    order = check_label_order(tabulate_labels(sample, means=False))
+    tables = tabulate_labels(sample, means=False)
+    order = check_label_order(tables)
     conditions = (order, check_sample_size(summary.size, float("inf"), "sample"))
     diagnostics = settle(conditions, waive)
     trusted = not any(one.failed for one in diagnostics)
     rows = _rows_behind(found, summary, None, None)
+    wrong = _count_wrong_rows(tables, np.ones(summary.n_classes))
     estimates = {
         metric.name: replace(
-            _estimate(metric, found, k, rows, trusted, waive),
+            _estimate(metric, found, k, rows, wrong, trusted, waive),
             source=None, _source_error=None, _difference_error=None,
         )
         for k, metric in enumerate(metrics)
@@ -78,8 +80,9 @@ def target_metrics_result(
     diagnostics = settle(conditions, waive)
     trusted = not any(one.failed for one in diagnostics)
     rows = _rows_behind(found, source, target, class_weights)
+    wrong = _count_wrong_rows(tables, np.nan_to_num(class_weights.values))
     estimates = {
-        metric.name: _estimate(metric, found, k, rows, trusted, waive)
+        metric.name: _estimate(metric, found, k, rows, wrong, trusted, waive)
         for k, metric in enumerate(metrics)
     }
     notes = collect_warnings(diagnostics, class_weights, others=_notes(metrics, found, samples[0]))
@@ -122,6 +125,7 @@ def _estimate(
     found: MetricValues,
     k: int,
     rows: tuple[RowsBehind, RowsBehind],
+    wrong: float | None,
     trusted: bool,
     waive: frozenset[str],
 ) -> MetricEstimate:
@@ -137,16 +141,27 @@ def _estimate(
         _draws=None if found.draws is None else found.draws[:, :, k],
     )  # fmt: skip
     conditions = [_check_width(one)]
-    if isinstance(metric.score, LogLoss) and rows[0].counts is not None:
-        conditions.append(_check_wrong_rows(rows[0].wrong))
+    if isinstance(metric.score, LogLoss):
+        conditions.append(_check_wrong_rows(wrong))
     diagnostics = settle(conditions, waive)
     known = metric.is_average or not found.undefined[k]
     met = not any(condition.failed for condition in diagnostics)
     return replace(one, diagnostics=diagnostics, trusted=trusted and known and met)
 
 
-def _check_wrong_rows(rows: float) -> Diagnostic:
+def _count_wrong_rows(tables: LabelTables | None, weights: np.ndarray) -> float | None:
+    """Effective source rows whose most probable class is not their label; None if not known."""
+    if tables is None:
+        return None
+    off = np.where(np.eye(len(weights), dtype=bool), 0.0, tables.confusion * tables.share)
+    return count_effective(off, weights) if off.any() else 0.0
+
+
+def _check_wrong_rows(rows: float | None) -> Diagnostic:
     """The rows that are not predicted correctly, on which a log loss rests."""
+    if rows is None:
+        why = "the rows on which the log loss rests are not known for so many classes"
+        return unchecked("residual-rows", LEAST_WRONG, why)
     passed = rows >= LEAST_WRONG
     text = f"the log loss rests on {rows:,.0f} source rows that are not predicted correctly"
     if not passed:

@@ -47,13 +47,6 @@ class RowsBehind(Frozen):
         return self.size
 
     @property
-    def wrong(self) -> float:
-        """Effective rows that are not predicted correctly."""
-        assert self.counts is not None
-        off = np.where(np.eye(len(self.counts), dtype=bool), 0.0, self.counts)
-        return self._effective(off, self.weights) if off.any() else 0.0
-
-    @property
     def _seen(self) -> list[int]:
         assert self.counts is not None
         return [int(k) for k in np.flatnonzero(self.counts.sum(axis=0))]
@@ -71,7 +64,7 @@ class RowsBehind(Frozen):
         columns = {"recall": actual, "specificity": ~actual}
         if ratio == "f1":
             return min(self._of(label, "recall"), self._of(label, "precision"))
-        return self._effective(cells[ratio], self.weights[columns.get(ratio, slice(None))])
+        return count_effective(cells[ratio], self.weights[columns.get(ratio, slice(None))])
 
     def _of_areas(self, metric: Metric) -> float:
         """Rows of the smaller side of any of the classes."""
@@ -79,11 +72,12 @@ class RowsBehind(Frozen):
         sides = (self._of(k, name) for k in labels for name in ("recall", "specificity"))
         return min((one for one in sides if one > LEAST), default=LEAST)
 
-    def _effective(self, cells: np.ndarray, weights: np.ndarray) -> float:
-        """(sum w)^2 / sum w^2 over the rows of these cells."""
-        largest = float(weights.max(initial=0.0))
-        if largest <= 0:
-            return LEAST
-        w = weights / largest
-        square = float((cells * w**2).sum())
-        return max(LEAST, float((cells * w).sum()) ** 2 / square) if square > 0 else LEAST
+
+def count_effective(cells: np.ndarray, weights: np.ndarray) -> float:
+    """(sum w)^2 / sum w^2 over the rows of these cells, whose last axis is that of the weights."""
+    largest = float(weights.max(initial=0.0))
+    if largest <= 0:
+        return LEAST
+    w = weights / largest
+    square = float((cells * w**2).sum())
+    return max(LEAST, float((cells * w).sum()) ** 2 / square) if square > 0 else LEAST
