@@ -13,7 +13,6 @@ from calshift.report.page.templates import load_template
 from calshift.report.verdict import EXIT_CODES
 from calshift.results import DecisionCurve, DecisionThreshold, MetricEstimate
 
-COST = "expected_cost"
 LEVEL = 0.95
 
 

@@ -14,9 +14,7 @@ from calshift.errors import InvalidInput
 from calshift.results.intervals.bounded_mean import normal_quantile
 
 if TYPE_CHECKING:
-    from calshift.results.metrics import MetricEstimate, MetricInfluence, MetricsResult
-
-ROUNDING = 1e-13  # of a standard error, below which there is no correlation
+    from calshift.results.metrics import MetricEstimate, MetricsResult
 
 
 @dataclass(frozen=True)
@@ -149,26 +147,11 @@ class MetricChange(Frozen):
 
 def compare_metrics(before: MetricsResult, after: MetricsResult) -> dict[str, MetricChange]:
     """The changes by name, of metrics of the same rows."""
-    shared = _correlations(before._influence, after._influence)
+    one, other, every = before._influence, after._influence, list(range(len(before)))
+    shared: list[float | None] = [None] * len(before)
+    if one is not None and other is not None:
+        shared = [*one.correlations(other, every, every)]
     return {
-        name: MetricChange(one, after[name], None if shared is None else float(shared[k]))
-        for k, (name, one) in enumerate(before.items())
+        name: MetricChange(before[name], after[name], r)
+        for name, r in zip(before, shared, strict=True)
     }
-
-
-def _correlations(one: MetricInfluence | None, other: MetricInfluence | None) -> np.ndarray | None:
-    """(M,) of the estimates of each metric, from the influence of each row on both."""
-    if one is None or other is None:
-        return None
-    scale = np.sqrt(_covariances(one, one)) * np.sqrt(_covariances(other, other))
-    known = scale > ROUNDING**2
-    found = np.divide(_covariances(one, other), scale, out=np.zeros_like(scale), where=known)
-    return np.asarray(np.clip(found, -1.0, 1.0))
-
-
-def _covariances(one: MetricInfluence, other: MetricInfluence) -> np.ndarray:
-    """(M,) sums over the rows of both samples."""
-    assert one.target is not None
-    assert other.target is not None
-    found = np.einsum("nm,nm->m", one.source, other.source)
-    return np.asarray(found + np.einsum("nm,nm->m", one.target, other.target))
