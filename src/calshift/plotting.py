@@ -234,7 +234,12 @@ def plot_decision_curve(curve: DecisionCurve, ax: Any, level: float) -> Any:
     """Net benefit with its band, on the source, and of predicting all rows positive, or none."""
     ax = _axes(ax)
     t = curve.thresholds
-    _draw_band(ax, t, *curve.band(level), TARGET)
+    if len(t) > MOST_NAMES:
+        ax.fill_between(t, *curve.band(level), color=TARGET, alpha=0.18, linewidth=0, zorder=1.5)
+    else:
+        _draw_band(ax, t, *curve.band(level), TARGET)
+    if not curve.trusted:
+        ax.text(0.98, 0.97, "not trusted", transform=ax.transAxes, ha="right", va="top")
     ax.plot(t, curve.net_benefit, color=TARGET, linewidth=1.6, label="model", zorder=3)
     if curve.source is not None:
         style = {"color": SOURCE, "linewidth": 1.2, "linestyle": (0, (5, 2))}

@@ -71,6 +71,11 @@ def test_it_is_drawn_and_plain(samples):
     ax = curve.plot()
     assert ax.get_ylabel() == "net benefit"
     assert len(ax.lines) == 4
+    assert [one.get_text() for one in ax.texts] == ([] if curve.trusted else ["not trusted"])
+    q = samples[2]
+    other = calshift.decision_curve(*samples[:2], q[:20], thresholds=THRESHOLDS, check=False)
+    assert not other.trusted
+    assert [one.get_text() for one in other.plot().texts] == ["not trusted"]
     plain = json.loads(json.dumps(curve.to_dict(), allow_nan=False))
     assert plain["net_benefit"] == pytest.approx(curve.net_benefit)
     assert "0.3000" in str(curve)
