@@ -121,3 +121,18 @@ def factor_band(
         if k + 1 < diagonal.shape[1]:
             rest = diagonal[:, k + 1] - below[:, k] ** 2
     return main, below
+
+
+def sum_groups(
+    code: np.ndarray, values: np.ndarray, size: int, weight: np.ndarray | None = None
+) -> np.ndarray:
+    """(size, L) sums of rows of values (n, L), times their weights, by group (n,)."""
+    if values.shape[1] <= FEW_COLUMNS:
+        columns = values.T if weight is None else values.T * weight
+        sums = [np.bincount(code, column, size) for column in columns]
+        return np.array(sums).reshape(len(sums), size).T
+    from scipy.sparse import csr_matrix  # late: importing calshift must be fast
+
+    each = np.ones(len(code)) if weight is None else weight
+    groups = csr_matrix((each, code, np.arange(len(code) + 1)), (len(code), size))
+    return np.asarray(groups.T @ values)

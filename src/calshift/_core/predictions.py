@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from calshift._core.validate import validate_sample_weight
 from calshift.errors import InvalidInput
 
 PART_CELLS = 2**20  # probabilities that may be copied at once
+NOT_FIELDS = ("_origin", "_derived")  # of a view
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -46,6 +47,7 @@ class Predictions(Frozen):
     classes: tuple[Any, ...] | None
     sample_weight: np.ndarray | None
     _origin: ClassVar[tuple[Predictions, int] | None] = None  # of a view: the root, its first row
+    _derived: ClassVar[dict[Hashable, np.ndarray] | None] = None  # of rows that keep what is derived
 
     def __init__(
         self,
@@ -76,7 +78,7 @@ class Predictions(Frozen):
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields; a copy of a view is no view."""
-        return {name: value for name, value in self.__dict__.items() if name != "_origin"}
+        return {name: value for name, value in self.__dict__.items() if name not in NOT_FIELDS}
 
     @property
     def n_classes(self) -> int:
@@ -127,6 +129,22 @@ class Predictions(Frozen):
         if weight is None or (weight == 1).all():
             return labels
         return zlib.crc32(np.ascontiguousarray(weight).data, labels)
+
+    def derived(
+        self, key: Hashable, function: Callable[[Predictions], np.ndarray]
+    ) -> np.ndarray:
+        """function(rows); computed once, and not to be written to, if the rows keep it."""
+        if self._derived is None:
+            return function(self)
+        if key not in self._derived:
+            self._derived[key] = function(self)
+        return self._derived[key]
+
+    def keeping(self) -> Predictions:
+        """A view of the same rows that keeps what is derived from them."""
+        view = self.rows(0, len(self))
+        view.__dict__["_derived"] = {}
+        return view
 
     def rows(self, start: int, stop: int) -> Predictions:
         """The rows from start to stop, as a view that refers to its origin."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any
@@ -16,6 +17,7 @@ BLOCK_ROWS = 2**18
 LEAST_ROWS = 4096  # of a thread
 BLOCK_CELLS = 2**18  # so that the arrays of a kernel stay small
 LEAST_BLOCK = 64  # rows of a small block
+KEPT_CELLS = 2**25  # probabilities of a sample, up to which its blocks keep what is derived
 
 # glibc returns unused memory at the end of the heap to the system, and each pass over rows would
 # get its temporaries from there again, page by page: a quarter of the time of a call with 10,000
@@ -47,9 +49,27 @@ class Arrays:
             return kernel(self.in_memory)
         if self.jobs == 1 or n < self.jobs * LEAST_ROWS:
             return reduce(add, map(kernel, self.in_memory.blocks(self.rows)), 0)
+        return self._sum_in_threads(kernel, self.in_memory.blocks(min(self.rows, -(-n // self.jobs))))
+
+    @cached_property
+    def small_blocks(self) -> list[Predictions]:
+        """The rows in small blocks, which keep what is derived from them if that is not much."""
+        blocks = in_blocks(self.in_memory)
+        if len(self.in_memory) * self.in_memory.n_classes > KEPT_CELLS:
+            return blocks
+        return [block.keeping() for block in blocks]
+
+    def total_of_blocks(self, kernel: Summand) -> Any:
+        """kernel(block) summed over the small blocks."""
+        first, *rest = self.small_blocks
+        if self.jobs > 1 and rest and len(self.in_memory) >= self.jobs * LEAST_ROWS:
+            return self._sum_in_threads(kernel, self.small_blocks)
+        return reduce(add, map(kernel, rest), kernel(first))
+
+    def _sum_in_threads(self, kernel: Summand, blocks: Iterable[Predictions]) -> Any:
+        """kernel(block) summed over the blocks in their order."""
         from concurrent.futures import ThreadPoolExecutor  # late: importing must be fast
 
-        blocks = self.in_memory.blocks(min(self.rows, -(-n // self.jobs)))
         with ThreadPoolExecutor(self.jobs) as pool:
             return reduce(add, pool.map(kernel, blocks), 0)
 
@@ -86,6 +106,8 @@ class Blocks:
 
     def total(self, kernel: Summand) -> Any:
         """kernel(block) summed over the blocks of all batches."""
+        if isinstance(self.inner, Arrays):
+            return self.inner.total_of_blocks(kernel)
         return self.inner.total(partial(_sum_blocks, kernel))
 
     def mapped(self, function: Mapping) -> Blocks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,7 +45,7 @@ class EnsembleTemperatureScaling(Recalibrator):
         hits = [part[at, rows.labels] for part in self._members(p, slope)]
         engine = Arrays(rows.with_probabilities(np.maximum(np.stack(hits, axis=1), 1e-300)))
         third = np.full(3, 1 / 3)
-        shares = third * maximize_mixture(engine, third, np.zeros(3)).ratio
+        shares = third * maximize_mixture(engine, attrgetter("p"), third, np.zeros(3)).ratio
         return {"temperature_": 1 / slope, "shares_": shares / shares.sum()}
 
     def _transform(self, p: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from calshift._core.addable import Tally
 from calshift._core.frozen import Frozen
-from calshift._core.linalg import inverse, row_max, row_sum
+from calshift._core.linalg import FEW_COLUMNS, inverse, row_max, row_sum
 from calshift._core.predictions import Predictions
 
 
@@ -72,9 +72,14 @@ class Uncalibrated(Frozen):
     biased: bool = False
 
     def __call__(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) probabilities of the classes seen."""
-        p = np.maximum(batch.matrix[:, self.seen], LEAST_PROBABILITY, dtype=float)
-        return np.asarray(p / p.sum(axis=1, keepdims=True))
+        """(rows, S) probabilities of the classes seen; not to be written to."""
+        return batch.derived((type(self), self.seen.tobytes()), self._restrict)
+
+    def _restrict(self, batch: Predictions) -> np.ndarray:
+        p = in_class_order(batch, self.seen)
+        np.maximum(p, LEAST_PROBABILITY, out=p)
+        p *= (1 / row_sum(p))[:, None]
+        return p
 
     def likelihood_gradients(self, batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
         """(rows, S) probabilities, and (rows, 0) gradients: there are no slopes."""
@@ -144,11 +149,8 @@ class Scaling(Frozen):
         return inverse(self.information)
 
     def scores(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) logarithms of the predicted probabilities, floored."""
-        p = batch.matrix if self.seen.all() else batch.matrix[:, self.seen]
-        scores = np.maximum(p, self.floor, dtype=float)
-        np.log(scores, out=scores)
-        return np.asarray(scores)
+        """(rows, S) logarithms of the predicted probabilities, floored; not to be written to."""
+        return log_probabilities(batch, self.seen, self.floor)
 
     def calibrate(self, scores: np.ndarray) -> np.ndarray:
         """(rows, S) probabilities of the classes seen, softmax(slope scores + bias)."""
@@ -165,19 +167,24 @@ class Scaling(Frozen):
 
     def _calibrate_two(self, scores: np.ndarray) -> np.ndarray:
         """Softmax of two classes, with one exponential a row."""
-        z = scores[:, 0] * -self.slope[0]
-        z += scores[:, 1] * self.slope[-1]
-        z += self.bias[-1] - self.bias[0]
-        np.maximum(z, -LARGEST_EXPONENT, out=z)
+        z = self._logits(scores)
         np.exp(np.negative(z, out=z), out=z)  # p_0 / p_1
-        p = np.empty(scores.shape)
+        p = np.empty((2, len(scores))).T
         np.divide(1.0, z + 1.0, out=p[:, 1])
         np.multiply(z, p[:, 1], out=p[:, 0])
         return p
 
+    def _logits(self, scores: np.ndarray) -> np.ndarray:
+        """(rows,) log p_1 / p_0 of two classes."""
+        z = scores[:, 0] * -self.slope[0]
+        z += scores[:, 1] * self.slope[-1]
+        z += self.bias[-1] - self.bias[0]
+        return np.asarray(np.maximum(z, -LARGEST_EXPONENT, out=z))
+
     def __call__(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) probabilities of the classes seen."""
-        return self.calibrate(self.scores(batch))
+        """(rows, S) probabilities of the classes seen; not to be written to."""
+        key = self.kind, self.floor, self.seen.tobytes(), self.parameters.tobytes()
+        return batch.derived(key, lambda rows: self.calibrate(self.scores(rows)))
 
     def likelihood_gradients(self, batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
         """(rows, S) probabilities, and (rows, slopes) gradients of each row's log-likelihood.
@@ -185,10 +192,10 @@ class Scaling(Frozen):
         The gradient by the biases is 1_y - p.
         """
         scores, rows = self.scores(batch), np.arange(len(batch))
-        p, code = self.calibrate(scores), batch.codes(self.seen)
+        p, code = self(batch), batch.codes(self.seen)
         hit = scores[rows, code]
         if self.one_slope:
-            return p, (hit - np.einsum("ic,ic->i", p, scores))[:, None]
+            return p, (hit - row_dot(p, scores))[:, None]
         by_slope = -p * scores
         by_slope[rows, code] += hit
         return p, by_slope
@@ -200,9 +207,9 @@ class Scaling(Frozen):
 
         With the probabilities as weight and share, the derivative of their sum by the slopes.
         """
-        own = np.einsum("ic,ic->c", weight, scores)
+        own = column_dot(weight, scores)
         if self.one_slope:
-            return np.asarray(own - np.einsum("ic,ic->i", share, scores) @ weight)[:, None]
+            return np.asarray(own - row_dot(share, scores) @ weight)[:, None]
         return np.asarray(np.diag(own) - weight.T @ (share * scores))
 
     def sum_derivative(self, batch: Predictions) -> np.ndarray:
@@ -218,38 +225,113 @@ class Scaling(Frozen):
         return np.concatenate([by_slope, np.diag(row_sum(fp.T)) - fp.T @ p], axis=1)
 
     def likelihood(self, batch: Predictions) -> Tally:
-        """Kernel over rows of scores: log-likelihood of the labels, gradient, information."""
-        scores, code, f = batch.p, batch.codes(self.seen), batch.frequency
-        p, rows = self.calibrate(scores), np.arange(len(batch))
-        fp = _weighted(p, batch)
-        S, hit = p.shape[1], np.maximum(p[rows, code], np.finfo(float).tiny)
-        gradient = np.bincount(code, f * scores[rows, code], S) - np.einsum("ic,ic->c", fp, scores)
-        if self.one_slope:
-            gradient = gradient.sum(keepdims=True)
+        """Summand: log-likelihood of the labels, gradient, information."""
+        scores, code = self.scores(batch), batch.codes(self.seen)
+        if scores.shape[1] == 2:
+            return self._likelihood_of_two(scores, code == 1, batch.sample_weight)
+        p, f, S = self.calibrate(scores), batch.sample_weight, scores.shape[1]
+        fp, hit = _weighted(p, batch), (np.arange(len(batch)), code)
+        own, score = column_dot(fp, scores), np.bincount(code, _times(scores[hit], f), S)
+        gradient = np.array([score.sum() - own.sum()]) if self.one_slope else score - own
         if self.biased:
             gradient = np.append(gradient, np.bincount(code, f, S) - row_sum(fp.T))
-        information = self._information(p, fp, f, scores)
-        return Tally(value=f @ np.log(hit), gradient=gradient, information=information)
+        value = _times(np.log(np.maximum(p[hit], np.finfo(float).tiny)), f).sum()
+        information = self._information(p, fp, scores, own)
+        return Tally(value=float(value), gradient=gradient, information=information)
+
+    def _likelihood_of_two(
+        self, scores: np.ndarray, second: np.ndarray, frequency: np.ndarray | None
+    ) -> Tally:
+        """`likelihood` of two classes: of a logit, linear in the scores and in 1."""
+        logit = self._logits(scores)
+        odds = np.exp(-logit)  # p_0 / p_1
+        total = odds + 1
+        p = 1 / total
+        value = -np.log(total, out=total)
+        value -= np.where(second, 0.0, logit)
+        residual, v = _times(second - p, frequency), _times(odds * p * p, frequency)
+        gradient, information = np.empty(3), np.empty((3, 3))
+        gradient[:2], gradient[2] = residual @ scores, residual.sum()
+        information[:2, :2] = scores.T @ (scores * v[:, None])
+        information[2, :2] = information[:2, 2] = v @ scores
+        information[2, 2] = v.sum()
+        T = self._logit_design
+        value = value.sum() if frequency is None else frequency @ value
+        return Tally(value=float(value), gradient=gradient @ T, information=T.T @ information @ T)
+
+    @property
+    def _logit_design(self) -> np.ndarray:
+        """(3, d) by which the parameters enter the logit of two classes: of scores, and of 1."""
+        slopes = np.array([[-1.0], [1.0]]) if self.one_slope else np.diag([-1.0, 1.0])
+        design = np.zeros((3, len(self.parameters)))
+        design[:2, : self.slopes] = slopes
+        if self.biased:
+            design[2, self.slopes :] = -1.0, 1.0
+        return design
 
     def _information(
-        self, p: np.ndarray, fp: np.ndarray, f: np.ndarray, scores: np.ndarray
+        self, p: np.ndarray, fp: np.ndarray, scores: np.ndarray, own: np.ndarray
     ) -> np.ndarray:
-        """sum_i f_i [ sum_c p_c x_c x_c' - (sum_c p_c x_c)(sum_c p_c x_c)' ], x_c as above."""
+        """sum_i f_i [ sum_c p_c x_c x_c' - (sum_c p_c x_c)(sum_c p_c x_c)' ], x_c as above.
+
+        ``own`` (S,) are the sums of p times scores.
+        """
         a, information = self.slopes, np.empty((len(self.parameters),) * 2)
+        scored = fp * scores
         if self.one_slope:
-            mean = np.einsum("ic,ic->i", p, scores)
-            square = np.einsum("ic,ic,ic->i", p, scores, scores)
-            information[0, 0] = f @ (square - mean**2)
+            mean = row_sum(scored) if fp is p else row_dot(p, scores)
+            square, both = column_dot(scored, scores).sum(), mean @ fp
+            information[0, 0] = square - mean @ (mean if fp is p else row_sum(scored))
+            by_slope = (own - both)[:, None]
         else:
-            scored = fp * scores
-            own = np.diag(np.einsum("ic,ic->c", scored, scores))
-            information[:a, :a] = own - scored.T @ (p * scores)
+            by_slope = np.diag(own) - fp.T @ (scored if fp is p else p * scores)
+            square = np.diag(column_dot(scored, scores))
+            information[:a, :a] = square - scored.T @ (scored if fp is p else p * scores)
         if self.biased:
-            information[a:] = self._sum_derivative(p, fp, scores)
-            information[:a, a:] = information[a:, :a].T
+            information[a:, :a], information[:a, a:] = by_slope, by_slope.T
+            information[a:, a:] = np.diag(row_sum(fp.T)) - fp.T @ p
         return information
 
 
-def _weighted(p: np.ndarray, batch: Predictions) -> np.ndarray:
-    """The probabilities times the frequencies of their rows."""
-    return p if batch.sample_weight is None else batch.frequency[:, None] * p
+def in_class_order(batch: Predictions, seen: np.ndarray) -> np.ndarray:
+    """(rows, S) predictions of the classes seen, class by class in memory if these are few."""
+    if batch.p.ndim == 1:
+        p = np.empty((2, len(batch)))
+        np.subtract(1, batch.p, out=p[0], dtype=batch.p.dtype)
+        p[1] = batch.p
+        return np.asarray(p[seen].T)
+    p = batch.p if seen.all() else batch.p[:, seen]
+    if p.shape[1] > FEW_COLUMNS:
+        return p.astype(float)
+    return np.asarray(p.T.astype(float, order="C").T)
+
+
+def log_probabilities(batch: Predictions, seen: np.ndarray, floor: float) -> np.ndarray:
+    """(rows, S) logarithms of predictions of at least the floor; not to be written to."""
+
+    def find(rows: Predictions) -> np.ndarray:
+        scores = in_class_order(rows, seen)
+        np.maximum(scores, floor, out=scores)
+        return np.asarray(np.log(scores, out=scores))
+
+    return batch.derived(("scores", floor, seen.tobytes()), find)
+
+
+def row_dot(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """(rows,) sums over the columns of first * second."""
+    return row_sum(first * second)
+
+
+def column_dot(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """(columns,) sums over the rows of first * second."""
+    return np.asarray(np.einsum("ic,ic->c", first, second))
+
+
+def _times(values: np.ndarray, frequency: np.ndarray | None) -> np.ndarray:
+    """The values (rows,) times the frequencies of their rows."""
+    return values if frequency is None else values * frequency
+
+
+def _weighted(values: np.ndarray, batch: Predictions) -> np.ndarray:
+    """The values (rows, S) times the frequencies of their rows."""
+    return values if batch.sample_weight is None else batch.sample_weight[:, None] * values

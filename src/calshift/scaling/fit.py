@@ -35,7 +35,6 @@ def fit_scaling(
     little freedom.
     """
     start = make_identity(kind, class_counts, floor)
-    engine = engine.mapped(start.scores)
 
     def likelihood(parameters: np.ndarray) -> Tally:
         sums: Tally = engine.total(replace(start, parameters=parameters).likelihood)

@@ -5,10 +5,8 @@ but label shift. The squared distance of the two target priors is a sum of squar
 with the covariance of the difference from the influence of every row on both; its tail is that of a
 chi-square with the same mean and variance.
 
-Lack of fit: under label shift the target mean of any function f of the predictions is that of the
-source's classes, sum_y q_y E_s[f | y]. These differences are standardised, for log predictions,
-confidence, and the shares of rows with a confidence above some levels; the largest counts. It is
-small under label shift, and more where the samples differ in another way too.
+Lack of fit: the largest difference between target means and those that the weights imply
+(`lack_of_fit`).
 
 Expected distance: of the target prior from the true one. A share at its bound 0 has a small
 standard error, and makes those of other classes small, though it may be there by chance.
@@ -17,22 +15,23 @@ docs/mathematics.md section 7.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
 
-from calshift._core.addable import Tally
-from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 from calshift.results.class_weights import HALF_MEAN_ERROR
-from calshift.weights.influence import WeightFit, covariances, prior_influence
+from calshift.weights.influence import WeightFit, covariances, prior_terms
+from calshift.weights.lack_of_fit import (
+    NO_NOISE,
+    Deviations,
+    FeatureMeans,
+    deviation_variance,
+    feature_means,
+)
 from calshift.weights.moment_matching import LinearInfluence, release_bounds
-
-LEAST_PROBABILITY = 1e-4  # of which the logarithm is taken
-NO_NOISE = 1e-12  # variance of a mean, below which its function is constant
-CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # shares of rows above them are compared
-OF_EACH_CLASS = (0.5, 0.7, 0.8, 0.9, 0.95)  # and, of two classes, shares of predictions above them
+from calshift.weights.row_products import LinearTerms, RowProducts, sum_products
 
 
 class Comparison(NamedTuple):
@@ -46,19 +45,17 @@ def compare_fits(
     fit: WeightFit, reference: WeightFit, source: Engine, target: Engine, sizes: tuple[float, float]
 ) -> Comparison:
     """Compare weights with a reference; ``sizes``: n, and the effective size of the target."""
-    counts = source.summary.class_counts
-    seen, n, m = counts > 0, *sizes
-    of_label = source.total(_LabelMeans(seen)) / counts[seen][:, None]
-    observed = target.total(_mean_features) / target.summary.size
-    rows = _Differences(fit, reference, of_label, observed, counts)
-    inside, others = source.total(rows.of_source), target.total(rows.of_target)
+    K, (n, m) = source.summary.n_classes, sizes
+    seen, two = source.summary.class_counts > 0, K == 2
+    of_label = feature_means(source.total(FeatureMeans(seen)), two)
+    observed = feature_means(target.total(FeatureMeans()), two)
+    inside = _vary_source(fit, reference, source, of_label)
+    others = _vary_target(fit, reference, target, of_label, observed)
     share = n**2, target.summary.size * m
-    covariance = inside["priors"] / share[0] + others["priors"] / share[1]
-    variance = inside["means"] / share[0] + others["means"] / share[1]
-    gap = observed - fit.prior @ of_label
-    known = variance > NO_NOISE
-    z = np.divide(np.abs(gap), np.sqrt(variance), out=np.zeros_like(gap), where=known)
-    scores = 1 if source.summary.n_classes == 2 else source.summary.n_classes
+    covariance, variance = (a / share[0] + b / share[1] for a, b in zip(inside, others, strict=True))
+    gap, known = observed[0] - fit.prior @ of_label, variance > NO_NOISE
+    z = np.abs(gap) / np.sqrt(np.where(known, variance, np.inf))
+    scores = 1 if two else K
     largest = max(_one_of_many(float(z[:scores].max()), scores), float(z[scores:].max()))
     return Comparison(_tail(fit.prior - reference.prior, covariance), largest)
 
@@ -88,20 +85,6 @@ def expected_distance(
     return HALF_MEAN_ERROR * float(np.minimum(error, most).sum())
 
 
-def features(batch: Predictions) -> np.ndarray:
-    """(rows, F) log predictions around their mean over the classes, confidence and its levels."""
-    p = batch.matrix
-    scores = np.maximum(p, LEAST_PROBABILITY, dtype=float)
-    np.log(scores, out=scores)
-    scores -= scores.mean(axis=1, keepdims=True)
-    confidence = p[np.arange(len(p)), batch.predicted]
-    columns = [scores, confidence, np.greater.outer(confidence, CONFIDENCES)]
-    if batch.n_classes == 2:  # the other score is the negative
-        columns[0] = scores[:, 1:]
-        columns += [np.greater.outer(column, OF_EACH_CLASS) for column in p.T]
-    return np.column_stack(columns)
-
-
 def _one_of_many(z: float, count: int) -> float:
     """The single |z| that is as unlikely as the largest of ``count`` (Sidak)."""
     from scipy.special import ndtr, ndtri  # late: importing calshift must be fast
@@ -112,60 +95,49 @@ def _one_of_many(z: float, count: int) -> float:
     return float(-ndtri(p / 2)) if p > 0 else z
 
 
-def _mean_features(batch: Predictions) -> np.ndarray:
-    return np.asarray(batch.frequency @ features(batch))
+def _vary_source(
+    fit: WeightFit, reference: WeightFit, source: Engine, of_label: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Squared influence of source rows on the difference of the priors, and on those of means.
 
-
-@dataclass(frozen=True)
-class _LabelMeans:
-    """Summand: (S, F) features summed over the rows of each label."""
-
-    seen: np.ndarray
-
-    def __call__(self, batch: Predictions) -> np.ndarray:
-        from scipy.sparse import csr_array  # late: importing calshift must be fast
-
-        n, shape = len(batch), (len(batch), int(self.seen.sum()))
-        hits = csr_array((batch.frequency, batch.codes(self.seen), np.arange(n + 1)), shape=shape)
-        return np.asarray(hits.T @ features(batch))
-
-
-@dataclass(frozen=True)
-class _Differences:
-    """Summands: squared influence of rows on differences of priors and of mean features.
-
-    Means of a label, ``of_label``, are over few rows: their noise is that of n_y - 1 of them.
+    Means of a label are over few rows: their noise is that of n_y - 1 of them.
     """
+    counts = source.summary.class_counts
+    seen, size = counts > 0, counts[counts > 0]
+    noise = -fit.prior * counts.sum() / np.sqrt(size * np.maximum(size - 1, 1))
+    terms = prior_terms(fit), prior_terms(reference)
+    rows = Deviations(noise, terms[0].features, seen)
+    return _vary(rows, terms, source, of_label, of_label, fit.products)
 
-    fit: WeightFit
-    reference: WeightFit
-    of_label: np.ndarray
-    observed: np.ndarray
-    counts: np.ndarray
 
-    def of_source(self, batch: Predictions) -> Tally:
-        phi, seen = prior_influence(self.fit, batch), self.counts > 0
-        size, code = self.counts[seen], batch.codes(seen)
-        weight = self.fit.prior * self.counts.sum() / np.sqrt(size * np.maximum(size - 1, 1))
-        on_means = features(batch) - self.of_label[code]
-        on_means *= -weight[code][:, None]
-        other = prior_influence(self.reference, batch)
-        return self._squares(phi, other, on_means, batch.squared_frequency)
+def _vary_target(
+    fit: WeightFit,
+    reference: WeightFit,
+    target: Engine,
+    of_label: np.ndarray,
+    observed: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same of the target's rows."""
+    terms = tuple(one.influence.target_terms.times(one.base) for one in (fit, reference))
+    rows = Deviations(np.ones(1), terms[0].features)
+    return _vary(rows, (terms[0], terms[1]), target, observed, of_label)
 
-    def of_target(self, batch: Predictions) -> Tally:
-        phi = self.fit.base * self.fit.influence.target(batch)
-        other = self.reference.base * self.reference.influence.target(batch)
-        return self._squares(phi, other, features(batch) - self.observed, batch.frequency)
 
-    def _squares(
-        self, phi: np.ndarray, other: np.ndarray, on_means: np.ndarray, frequency: np.ndarray
-    ) -> Tally:
-        on_means -= phi @ self.of_label
-        phi = phi - other
-        return Tally(
-            priors=(phi * frequency[:, None]).T @ phi,
-            means=np.einsum("i,if,if->f", frequency, on_means, on_means),
-        )
+def _vary(
+    rows: Deviations,
+    terms: tuple[LinearTerms, LinearTerms],
+    engine: Engine,
+    mean: np.ndarray,
+    of_label: np.ndarray,
+    known: RowProducts | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over rows of the squared influence on the difference of two priors, and on means."""
+    both = terms[0] + terms[1]
+    pairs = combinations_with_replacement(both.features, 2)
+    products = sum_products(engine, pairs, rows.seen, known)
+    variance = deviation_variance(engine.total(rows), rows, terms[0], products, mean, of_label)
+    difference = terms[0] + terms[1].times(-1.0)
+    return products.product(difference, difference), variance
 
 
 def _tail(gap: np.ndarray, covariance: np.ndarray) -> float:

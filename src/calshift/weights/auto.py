@@ -17,13 +17,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calshift._core.frozen import Frozen
-from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 from calshift.scaling.fit import fit_scaling
-from calshift.weights.influence import Influence, WeightFit, prior_influence
+from calshift.weights.influence import (
+    FeatureInfluence,
+    WeightFit,
+    prior_terms,
+    source_products,
+)
 from calshift.weights.likelihood import fit_likelihood
 from calshift.weights.matched import fit_matched
+from calshift.weights.row_products import LinearTerms, sum_products
 
 RELAXATION = (0.01, 0.1)  # of the prior of the calibrator's biases: at least, at most
 MANY_CLASSES = 10.0  # about which it decreases
@@ -36,13 +40,16 @@ def auto(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     likelihood = fit_likelihood(source, target, class_counts, calibrate)
     matched = fit_matched(source, target, class_counts, calibrate, likelihood.weights)
     n, m = float(class_counts.sum()), target.summary.effective_size
-    of_target = target.total(_TargetProducts(matched, likelihood)) / target.summary.size
-    of_source = source.total(_SourceProducts(matched, likelihood)) / n**2
+    first, second = prior_terms(matched), prior_terms(likelihood)
+    products = source_products(first + second, source, matched.products)
+    of_target = _target_products(target, matched, likelihood)
+    pairs = ((first, first), (first, second), (second, second))
+    of_source = np.array([np.trace(products.product(*pair)) for pair in pairs]) / n**2
     traces = of_source + [float(matched.base**2 @ np.diag(one)) / m for one in of_target]
     gap = likelihood.prior - matched.prior
     distance = max(float(gap @ gap), float(traces @ [1.0, -2.0, 1.0]))
     share = float(np.clip((traces[0] - traces[1]) / distance, 0.0, 1.0)) if distance > 0 else 1.0
-    return _combine(matched, likelihood, share, of_target)
+    return _combine(replace(matched, products=products), likelihood, share, of_target)
 
 
 def relaxation_of_prior(classes: int) -> float:
@@ -55,30 +62,40 @@ def relaxation_of_prior(classes: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class CombinedInfluence(Frozen):
+class CombinedInfluence(FeatureInfluence):
     """Of (1 - a) times one method's weights plus a times another's, for a known a.
 
     Both have the same source prior.
     """
 
-    first: Influence
-    second: Influence
+    first: FeatureInfluence
+    second: FeatureInfluence
     share: float  # a
 
-    def source(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) phi_i."""
-        return self._combine(self.first.source(batch), self.second.source(batch))
+    @property
+    def seen(self) -> np.ndarray:
+        """(K,) bool, the S classes of the source."""
+        return self.first.seen
 
-    def target(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) phi_j."""
-        return self._combine(self.first.target(batch), self.second.target(batch))
+    def _find_source_terms(self) -> LinearTerms:
+        return self._combine(self.first.source_terms, self.second.source_terms)
 
-    def base(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) influence of each row on the source prior."""
-        return self.first.base(batch)
+    def _find_target_terms(self) -> LinearTerms:
+        return self._combine(self.first.target_terms, self.second.target_terms)
 
-    def _combine(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        return np.asarray((1 - self.share) * first + self.share * second)
+    def _find_base_terms(self) -> LinearTerms:
+        return self.first.base_terms
+
+    def _combine(self, first: LinearTerms, second: LinearTerms) -> LinearTerms:
+        return first.times(1 - self.share) + second.times(self.share)
+
+
+def _target_products(target: Engine, matched: WeightFit, likelihood: WeightFit) -> np.ndarray:
+    """(3, S, S) mean of phi phi' over the target: of the first fit, of both, and of the second."""
+    terms = matched.influence.target_terms, likelihood.influence.target_terms
+    products = sum_products(target, [(terms[0].features[0], terms[1].features[0])])
+    both = products.product(*terms) / target.summary.size
+    return np.stack([matched.target_covariance, both, likelihood.target_covariance])
 
 
 def _combine(
@@ -104,31 +121,3 @@ def _combine(
         outside=share * (likelihood.weights - matched.weights)[None],
         description=f"auto: {1 - share:.0%} matched, {share:.0%} em-bcts",
     )
-
-
-@dataclass(frozen=True)
-class _TargetProducts:
-    """Summand: phi phi' over target rows, of the first fit, of both, and of the second."""
-
-    first: WeightFit
-    second: WeightFit
-
-    def __call__(self, batch: Predictions) -> np.ndarray:
-        first, second = (fit.influence.target(batch) for fit in (self.first, self.second))
-        f = batch.frequency[:, None]
-        return np.stack([(first * f).T @ first, (first * f).T @ second, (second * f).T @ second])
-
-
-@dataclass(frozen=True)
-class _SourceProducts:
-    """Summand: sums over source rows of psi . psi of the first fit, of both, and of the second."""
-
-    first: WeightFit
-    second: WeightFit
-
-    def __call__(self, batch: Predictions) -> np.ndarray:
-        first, second = (prior_influence(fit, batch) for fit in (self.first, self.second))
-        f = batch.squared_frequency[:, None]
-        counted = first * f
-        of_first, of_both = np.vdot(counted, first), np.vdot(counted, second)
-        return np.array([of_first, of_both, np.vdot(second * f, second)])

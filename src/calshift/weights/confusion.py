@@ -19,7 +19,6 @@ from calshift.weights.moment_matching import (
     LinearInfluence,
     Moments,
     linear_moments,
-    scatter_matrix,
     solve_moment_matching,
 )
 from calshift.weights.rlls_solver import minimize_penalised_distance
@@ -88,8 +87,7 @@ def rlls(source: Engine, target: Engine, class_counts: np.ndarray, *, soft: bool
         found = solve_moment_matching(features, moments, target, seen)
     else:
         t, steps = minimize_penalised_distance(C, b, penalty)
-        scatter = scatter_matrix(features, target, moments.target)
-        found = _fit_with_penalty(features, moments, scatter, seen, t, penalty, steps)
+        found = _fit_with_penalty(features, moments, seen, t, penalty, steps)
     return replace(found, source=source)
 
 
@@ -132,7 +130,6 @@ def _fit_without_shift(features: PredictedClasses, moments: Moments, seen: np.nd
 def _fit_with_penalty(
     features: PredictedClasses,
     moments: Moments,
-    scatter: np.ndarray,
     seen: np.ndarray,
     t: np.ndarray,
     penalty: float,
@@ -162,7 +159,9 @@ def _fit_with_penalty(
     note = (
         "rlls: its penalty draws the weights towards 1; the standard errors do not cover this bias"
     )
+    assert moments.scatter is not None
+    spread = inverse @ moments.scatter @ inverse.T
     return WeightFit(
-        w, moments.prior, influence, inverse @ scatter @ inverse.T, C, held, beyond,
+        w, moments.prior, influence, spread, C, held, beyond,
         iterations=steps, notes=(note,),
     )  # fmt: skip

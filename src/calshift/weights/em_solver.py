@@ -15,6 +15,8 @@ from calshift._core.linalg import nonnegative_least_squares
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 
+Posterior = Callable[[Predictions], np.ndarray]  # batch -> (rows, S) class probabilities
+
 LARGEST_GAP = 1e-10  # of the mean log-likelihood to its maximum
 MANY = 64  # classes, above which a step of EM costs much less than one of Newton's method
 MANY_EM_STEPS, FEW_EM_STEPS = 15, 2  # before Newton's method takes over
@@ -51,7 +53,11 @@ class MixtureFit:
 
 
 def maximize_mixture(
-    engine: Engine, prior: np.ndarray, pseudo: np.ndarray, start: np.ndarray | None = None
+    engine: Engine,
+    posterior: Posterior,
+    prior: np.ndarray,
+    pseudo: np.ndarray,
+    start: np.ndarray | None = None,
 ) -> MixtureFit:
     """The v >= 0 that maximises sum_j log p_j . v + pseudo . log v, with prior . v = 1.
 
@@ -60,8 +66,9 @@ def maximize_mixture(
     class whose zbar_y is below its prior_y has a share of 0 at the maximum.
     """
     first = MANY_EM_STEPS if len(prior) > MANY else FEW_EM_STEPS
-    v = _run_em(engine, prior, pseudo, first) if start is None else start
-    here = Point.evaluate(engine, v, pseudo)
+    sample = Mixture(engine, posterior, pseudo)
+    v = _run_em(sample, prior, first) if start is None else start
+    here = sample.evaluate(v)
     for step in range(MOST_STEPS):
         z = here.mean(pseudo)
         converged = bool(np.max(z / prior) - 1 <= LARGEST_GAP)
@@ -70,8 +77,8 @@ def maximize_mixture(
         better = None
         if not (pseudo.any() and step % 2):  # EM steps correct shares near 0
             there = _newton_target(here.v, here.curvature(pseudo), z, prior)
-            better = _line_search(engine, here, there, prior, pseudo)
-        here = better or Point.evaluate(engine, here.v * z / prior, pseudo)
+            better = _line_search(sample, here, there, prior)
+        here = better or sample.evaluate(here.v * z / prior)
         here = here.divide(float(prior @ here.v))
     v = here.v
     if converged and not pseudo.any():
@@ -93,12 +100,6 @@ class Point:
     total: np.ndarray
     square: np.ndarray
     size: float  # rows and pseudo-rows
-
-    @staticmethod
-    def evaluate(engine: Engine, v: np.ndarray, pseudo: np.ndarray) -> Point:
-        """The point v, in one pass over the rows."""
-        sums = engine.total(Derivatives(v))
-        return Point(v, **sums, size=sums["rows"] + pseudo.sum())
 
     def mean(self, pseudo: np.ndarray) -> np.ndarray:
         """zbar, with the pseudo-rows of the prior."""
@@ -125,38 +126,70 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Derivatives:
-    """Kernel: rows, and the sums of a `Point`."""
+class Mixture:
+    """The target's rows, their class probabilities, and the pseudo-rows of a prior."""
 
+    engine: Engine
+    posterior: Posterior
+    pseudo: np.ndarray
+
+    def evaluate(self, v: np.ndarray) -> Point:
+        """The point v, in one pass over the rows."""
+        sums = self.engine.total(Derivatives(self.posterior, v))
+        return Point(v, **sums, size=sums["rows"] + self.pseudo.sum())
+
+    def gradient(self, v: np.ndarray) -> tuple[float, np.ndarray]:
+        """Rows, and the sum of z at v, in one pass over the rows."""
+        rows, total = self.engine.total(Gradient(self.posterior, v)).values()
+        return rows, total
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """Summand: rows, and the sums of a `Point`."""
+
+    posterior: Posterior
     v: np.ndarray
 
     def __call__(self, batch: Predictions) -> Tally:
-        mixed = batch.p @ self.v
-        z = batch.p * (1 / np.maximum(mixed, LEAST_MIXED))[:, None]
-        f = batch.frequency
+        p, f = self.posterior(batch), batch.frequency
+        mixed = p @ self.v
+        z = p * (1 / np.maximum(mixed, LEAST_MIXED))[:, None]
         weighted = z if batch.sample_weight is None else z * f[:, None]
         fit = float(f @ np.log(np.maximum(mixed, 1e-300)))
         return Tally(rows=batch.size, fit=fit, total=f @ z, square=z.T @ weighted)
 
 
-def _run_em(engine: Engine, prior: np.ndarray, pseudo: np.ndarray, steps: int) -> np.ndarray:
+@dataclass(frozen=True)
+class Gradient:
+    """Summand: rows, and the sum of z = p / (p . v)."""
+
+    posterior: Posterior
+    v: np.ndarray
+
+    def __call__(self, batch: Predictions) -> Tally:
+        p = self.posterior(batch)
+        return Tally(rows=batch.size, total=(batch.frequency / (p @ self.v)) @ p)
+
+
+def _run_em(sample: Mixture, prior: np.ndarray, steps: int) -> np.ndarray:
     """v after this number of EM steps from no shift."""
-    v = np.ones(len(prior))
+    v, pseudo = np.ones(len(prior)), sample.pseudo
     for _ in range(steps):
-        rows, total = engine.total(_gradient(v)).values()
+        rows, total = sample.gradient(v)
         v = v * (total + _ratio(pseudo, v)) / ((rows + pseudo.sum()) * prior)
         v = v / (prior @ v)
     return v
 
 
-def select_prior_strength(engine: Engine, prior: np.ndarray) -> MixtureFit:
+def select_prior_strength(engine: Engine, posterior: Posterior, prior: np.ndarray) -> MixtureFit:
     """The maximum with a Dirichlet prior on q around ``prior``, of largest evidence in strength.
 
     The evidence integrates q out of the likelihood, by Laplace's method on log q.
     """
     v, found = np.ones(len(prior)), []
     for strength in STRENGTHS * len(prior):
-        mixture = maximize_mixture(engine, prior, strength * prior, v)
+        mixture = maximize_mixture(engine, posterior, prior, strength * prior, v)
         v = mixture.ratio
         found.append((_evidence(mixture, prior, strength), mixture))
     return max(found, key=lambda pair: pair[0])[1]
@@ -182,15 +215,6 @@ def _ratio(pseudo: np.ndarray, v: np.ndarray) -> np.ndarray:
     return np.asarray(np.divide(pseudo, v, out=np.zeros(len(v)), where=pseudo > 0))
 
 
-def _gradient(v: np.ndarray) -> Callable[[Predictions], Tally]:
-    """Kernel: rows, and the sum of z = p / (p . v)."""
-
-    def kernel(batch: Predictions) -> Tally:
-        return Tally(rows=batch.size, total=(batch.frequency / (batch.p @ v)) @ batch.p)
-
-    return kernel
-
-
 def _newton_target(
     v: np.ndarray, curvature: np.ndarray, z: np.ndarray, prior: np.ndarray
 ) -> np.ndarray:
@@ -204,15 +228,15 @@ def _newton_target(
 
 
 def _line_search(
-    engine: Engine, here: Point, there: np.ndarray, prior: np.ndarray, pseudo: np.ndarray
+    sample: Mixture, here: Point, there: np.ndarray, prior: np.ndarray
 ) -> Point | None:
     """The point nearest to ``there`` that is not lower than ``here``, or None.
 
     The tolerance is rounding, by which alone points near the maximum differ.
     """
-    least = here.value(prior, pseudo) - 1e-13 * here.size
+    least = here.value(prior, sample.pseudo) - 1e-13 * here.size
     for length in LENGTHS:
-        found = Point.evaluate(engine, here.v + length * (there - here.v), pseudo)
-        if found.value(prior, pseudo) >= least:
+        found = sample.evaluate(here.v + length * (there - here.v))
+        if found.value(prior, sample.pseudo) >= least:
             return found
     return None

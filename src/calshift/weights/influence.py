@@ -1,8 +1,9 @@
 """Influence functions of the class weights, and the covariances that follow from them.
 
 An influence function phi has  w_hat - w  ~  mean_i phi_i (source) + mean_j phi_j (target); products
-of it, summed over rows, are covariances. A method of estimation returns a `WeightFit`; estimators
-of the error use `ScaledWeights`. docs/mathematics.md section 7.
+of it, summed over rows, are covariances. It is linear in features of the rows (`row_products`). A
+method of estimation returns a `WeightFit`; estimators of the error use `ScaledWeights`.
+docs/mathematics.md section 7.
 """
 
 from __future__ import annotations
@@ -10,19 +11,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations_with_replacement
 from typing import Any, Protocol
 
 import numpy as np
 
-from calshift._core.addable import Tally
 from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 from calshift.weights.prior_draws import draw_prior_ratios
+from calshift.weights.row_products import Features, LinearTerms, RowProducts, sum_products
 
 
 class Influence(Protocol):
     """phi of the weights of the S classes seen, and of the source prior that they multiply."""
+
+    @property
+    def source_terms(self) -> LinearTerms:
+        """phi_i of the source."""
+
+    @property
+    def target_terms(self) -> LinearTerms:
+        """phi_j of the target."""
+
+    @property
+    def base_terms(self) -> LinearTerms:
+        """The influence of each source row on the source prior."""
 
     def source(self, batch: Predictions) -> np.ndarray:
         """(rows, S) phi_i."""
@@ -32,6 +46,51 @@ class Influence(Protocol):
 
     def base(self, batch: Predictions) -> np.ndarray:
         """(rows, S) influence of each source row on the source prior."""
+
+
+class FeatureInfluence(Frozen):
+    """Base of influence functions: rows of phi from its terms."""
+
+    seen: Any  # (K,) bool, the S classes of the source
+
+    @cached_property
+    def source_terms(self) -> LinearTerms:
+        """phi_i of the source."""
+        return self._find_source_terms()
+
+    @cached_property
+    def target_terms(self) -> LinearTerms:
+        """phi_j of the target."""
+        return self._find_target_terms()
+
+    @cached_property
+    def base_terms(self) -> LinearTerms:
+        """The influence of each source row on the source prior."""
+        return self._find_base_terms()
+
+    def _find_source_terms(self) -> LinearTerms:
+        raise TypeError
+
+    def _find_target_terms(self) -> LinearTerms:
+        raise TypeError
+
+    def _find_base_terms(self) -> LinearTerms:
+        raise TypeError
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in CACHED}
+
+    def source(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) phi_i."""
+        return self.source_terms.evaluate(batch, batch.codes(self.seen))
+
+    def target(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) phi_j."""
+        return self.target_terms.evaluate(batch)
+
+    def base(self, batch: Predictions) -> np.ndarray:
+        """(rows, S) influence of each source row on the source prior."""
+        return self.base_terms.evaluate(batch, batch.codes(self.seen))
 
 
 class WeightInfluence(Influence, Protocol):
@@ -74,6 +133,7 @@ class WeightFit:
     consistent : the fit whose agreement with other methods is tested, if it is not this one
     discrimination : information of the calibrated predictions on the labels, relative to their
         entropy; None if the method does not calibrate
+    products : of the features of the influence function over the source, if they are known
     """
 
     weights: np.ndarray
@@ -91,10 +151,11 @@ class WeightFit:
     description: str | None = None
     consistent: WeightFit | None = None
     discrimination: float | None = None
+    products: RowProducts | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the engine: kernels that refer to a fit are sent to executors."""
-        return self.__dict__ | {"source": None, "consistent": None}
+        """Without the engine: summands that refer to a fit are sent to executors."""
+        return self.__dict__ | {"source": None, "consistent": None, "products": None}
 
     @property
     def prior(self) -> np.ndarray:
@@ -105,18 +166,37 @@ class WeightFit:
 Method = Callable[[Engine, Engine, np.ndarray], WeightFit]  # source, target, class counts
 
 
-def label_influence(batch: Predictions, seen: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """(rows, S) 1_{y_i} - pi: the influence of each row on the class shares."""
-    phi = np.tile(-prior, (len(batch), 1))
-    phi[np.arange(len(batch)), batch.codes(seen)] += 1
-    return phi
+CACHED = ("source_terms", "target_terms", "base_terms", "prior_ratios")
+
+
+def label_terms(prior: np.ndarray) -> LinearTerms:
+    """1_{y_i} - pi: the influence of each row on the class shares."""
+    return LinearTerms((), (), np.eye(len(prior)) - prior)
+
+
+def prior_terms(fit: WeightFit) -> LinearTerms:
+    """The influence of source rows on base * weights."""
+    return fit.influence.source_terms.times(fit.base) + fit.influence.base_terms.times(fit.weights)
 
 
 @dataclass(frozen=True, eq=False)
-class ShrunkInfluence(Frozen):
+class WeightedFeatures(Frozen):
+    """Features of a source row times a factor of its label."""
+
+    features: Features
+    factor: np.ndarray  # (S,)
+    seen: np.ndarray  # (K,)
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        return np.asarray(self.features(batch) * self.factor[batch.codes(self.seen)][:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class ShrunkInfluence(FeatureInfluence):
     """An influence function times a factor, below 1 where first order overstates the error."""
 
     inner: Influence
+    seen: np.ndarray  # (K,)
     factor: np.ndarray  # (S,)
     covariance: np.ndarray  # (S, S) of phi_j before the factor
     prior: np.ndarray  # (S,) of the target
@@ -128,28 +208,19 @@ class ShrunkInfluence(Frozen):
         """(draws, S) of the target prior, relative to the estimate."""
         return draw_prior_ratios(self.prior, self.prior_covariance)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: v for name, v in self.__dict__.items() if name != "prior_ratios"}
+    def _find_source_terms(self) -> LinearTerms:
+        return self.inner.source_terms.times(self.factor)
 
-    def source(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) phi_i."""
-        return self._shrink(self.inner.source(batch))
+    def _find_target_terms(self) -> LinearTerms:
+        return self.inner.target_terms.times(self.factor)
 
-    def target(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) phi_j."""
-        return self._shrink(self.inner.target(batch))
-
-    def _shrink(self, phi: np.ndarray) -> np.ndarray:
-        return phi if (self.factor == 1).all() else np.asarray(phi * self.factor)
+    def _find_base_terms(self) -> LinearTerms:
+        return self.inner.base_terms
 
     @property
     def target_square(self) -> np.ndarray:
         """(S, S) mean of phi_j phi_j'."""
         return np.asarray(self.covariance * np.outer(self.factor, self.factor))
-
-    def base(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) influence of each source row on the source prior."""
-        return self.inner.base(batch)
 
     @property
     def outside(self) -> np.ndarray:
@@ -158,7 +229,7 @@ class ShrunkInfluence(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelCountInfluence(Frozen):
+class LabelCountInfluence(FeatureInfluence):
     """Of weights w = q / pi from class counts; the target's labels are a third sample.
 
     phi_i = -w (1_{y_i} - pi) / pi on the source; `outside` is the influence of the target's labels.
@@ -179,23 +250,21 @@ class LabelCountInfluence(Frozen):
         """(K,) bool, the S classes of the source."""
         return np.asarray(self.prior > 0)
 
-    def source(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) phi_i."""
+    def _find_source_terms(self) -> LinearTerms:
         seen = self.seen
-        return np.asarray(self.base(batch) * (-self.weights[seen] / self.prior[seen]))
+        return self.base_terms.times(-self.weights[seen] / self.prior[seen])
 
-    def target(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) zero: the weights do not depend on predictions."""
-        return np.zeros((len(batch), int(self.seen.sum())))
+    def _find_target_terms(self) -> LinearTerms:
+        """Zero: the weights do not depend on predictions."""
+        return LinearTerms((), (), np.zeros((1, int(self.seen.sum()))))
+
+    def _find_base_terms(self) -> LinearTerms:
+        return label_terms(self.prior[self.seen])
 
     @property
     def target_square(self) -> np.ndarray:
         """(S, S) zero."""
         return np.zeros((int(self.seen.sum()),) * 2)
-
-    def base(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) influence of each source row on the source prior."""
-        return label_influence(batch, self.seen, self.prior[self.seen])
 
     @property
     def outside(self) -> np.ndarray:
@@ -218,12 +287,12 @@ class LabelCountInfluence(Frozen):
         return np.asarray(np.sqrt(self.shares * (1 - self.shares) / self.labels))
 
 
-def prior_influence(
-    fit: WeightFit, batch: Predictions, phi: np.ndarray | None = None
-) -> np.ndarray:
-    """(rows, S) influence of source rows on base * weights, from that on the weights if known."""
-    phi = fit.influence.source(batch) if phi is None else phi
-    return np.asarray(fit.base * phi + fit.weights * fit.influence.base(batch))
+def source_products(
+    terms: LinearTerms, source: Engine, known: RowProducts | None = None
+) -> RowProducts:
+    """Products over the source of the features of these terms, in one pass if not all are known."""
+    pairs = list(combinations_with_replacement(terms.features, 2))
+    return sum_products(source, pairs, source.summary.class_counts > 0, known)
 
 
 def covariances(
@@ -234,17 +303,9 @@ def covariances(
     sum_i psi_i psi_i' / n^2 + the target's share / m, with psi_i = base phi_i + w phi_i(base). A
     row of weight below 1 counts by its square. ``sizes``: n, and the effective size of the target.
     """
-    base, w, influence = solution.base, solution.weights, solution.influence
-
-    def kernel(batch: Predictions) -> Tally:
-        phi = influence.source(batch)
-        psi = prior_influence(solution, batch, phi)
-        root = np.sqrt(batch.squared_frequency)[:, None]
-        psi *= root
-        phi *= root
-        return Tally(prior=psi.T @ psi, values=np.einsum("ic,ic->c", phi, phi))
-
-    prior, values = (solution.source or source).total(kernel).values()
+    base, w, psi = solution.base, solution.weights, prior_terms(solution)
+    products = source_products(psi, solution.source or source, solution.products)
+    prior, values = products.product(psi, psi), products.lengths(solution.influence.source_terms)
     n, m = sizes
     prior = prior / n**2 + solution.target_covariance * np.outer(base, base) / m
     if solution.outside is not None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +19,14 @@ from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 from calshift.scaling.calibrator import Scaling, Uncalibrated
 from calshift.scaling.fit import fit_scaling
-from calshift.weights.em_solver import MixtureFit, maximize_mixture, select_prior_strength
-from calshift.weights.influence import WeightFit, label_influence
+from calshift.weights.em_solver import (
+    MixtureFit,
+    Posterior,
+    maximize_mixture,
+    select_prior_strength,
+)
+from calshift.weights.influence import FeatureInfluence, WeightFit, label_terms
+from calshift.weights.row_products import LinearTerms
 
 LEAST_SLOPE = 0.05  # of a calibrator, below which the model does not discriminate
 LEAST_FIT = 0.01  # log-likelihood beyond that of the class shares, relative to their entropy
@@ -55,16 +63,15 @@ def fit_likelihood(
 ) -> WeightFit:
     """`em` with a calibrator that has been fitted."""
     mean = source.total(lambda batch: batch.frequency @ calibrate(batch)) / class_counts.sum()
-    after = target.mapped(calibrate)
     if prior:
-        mixture = select_prior_strength(after, mean)
+        mixture = select_prior_strength(target, calibrate, mean)
     else:
-        mixture = maximize_mixture(after, mean, np.zeros(len(mean)))
+        mixture = maximize_mixture(target, calibrate, mean, np.zeros(len(mean)))
     return _make_fit(source, target, class_counts, calibrate, mean, mixture)
 
 
 @dataclass(frozen=True, eq=False)
-class LikelihoodInfluence(Frozen):
+class LikelihoodInfluence(FeatureInfluence):
     """Of em's weights, calibrator included.
 
         phi_i = X_p (p_i - mean) + X_g (g_i - mean) + X_y (1_{y_i} - pi)
@@ -98,30 +105,60 @@ class LikelihoodInfluence(Frozen):
     prior: np.ndarray
     base_by_slope: np.ndarray | None
 
-    def source(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) phi_i."""
-        p, g = self._rows(batch)
-        phi = p @ self.by_probability.T + g @ self.by_slope.T
-        phi += (self.by_label.T - self.by_label @ self.prior)[batch.codes(self.seen)]
-        return np.asarray(phi)
+    def _find_source_terms(self) -> LinearTerms:
+        constant = self.by_label.T - self.by_label @ self.prior
+        constant = constant - self.by_probability @ self.mean - self.by_slope @ self.slope_mean
+        return self._on_rows(self.by_probability, self.by_slope, constant)
 
-    def target(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) phi_j."""
-        z = self.calibrate(batch)
-        z *= (1 / (z @ self.ratio))[:, None]
-        z -= self.target_mean
-        return np.asarray(z @ self.inverse.T)
+    def _find_target_terms(self) -> LinearTerms:
+        constant = -(self.inverse @ self.target_mean)[None]
+        return LinearTerms((MixtureRatios(self.calibrate, self.ratio),), (self.inverse,), constant)
 
-    def base(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) influence of each row on the source prior: class shares, or mean prediction."""
+    def _find_base_terms(self) -> LinearTerms:
+        """Of the source prior: class shares, or mean prediction."""
         if self.base_by_slope is None:
-            return label_influence(batch, self.seen, self.prior)
-        p, g = self._rows(batch)
-        return np.asarray(p + g @ self.base_by_slope.T)
+            return label_terms(self.prior)
+        constant = np.tile(-self.mean - self.base_by_slope @ self.slope_mean, (len(self.mean), 1))
+        return self._on_rows(np.eye(len(self.mean)), self.base_by_slope, constant)
 
-    def _rows(self, batch: Predictions) -> tuple[np.ndarray, np.ndarray]:
-        p, g = self.calibrate.likelihood_gradients(batch)
-        return p - self.mean, g - self.slope_mean
+    def _on_rows(
+        self, by_probability: np.ndarray, by_slope: np.ndarray, constant: np.ndarray
+    ) -> LinearTerms:
+        """Terms of p and, if the calibrator has slopes, g."""
+        if not by_slope.shape[1]:
+            return LinearTerms((self.calibrate,), (by_probability,), constant)
+        features = self.calibrate, self._gradients
+        return LinearTerms(features, (by_probability, by_slope), constant)
+
+    @cached_property
+    def _gradients(self) -> SlopeGradients:
+        assert isinstance(self.calibrate, Scaling)
+        return SlopeGradients(self.calibrate)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name[0] != "_"}
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureRatios(Frozen):
+    """z = p / (p . v)."""
+
+    calibrate: Posterior
+    ratio: np.ndarray
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        p = self.calibrate(batch)
+        return np.asarray(p * (1 / (p @ self.ratio))[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class SlopeGradients(Frozen):
+    """(rows, slopes) gradient of each row's log-likelihood by the slopes of a calibrator."""
+
+    calibrate: Scaling
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        return self.calibrate.likelihood_gradients(batch)[1]
 
 
 def _make_fit(
@@ -259,9 +296,8 @@ def _target_derivative(target: Engine, calibrate: Scaling, mixture: MixtureFit) 
     v = mixture.ratio
 
     def kernel(batch: Predictions) -> Tally:
-        scores = calibrate.scores(batch)
-        z = calibrate.calibrate(scores)
-        z *= (1 / (z @ v))[:, None]
+        scores, z = calibrate.scores(batch), calibrate(batch)
+        z = z * (1 / (z @ v))[:, None]
         fz = z if batch.sample_weight is None else batch.frequency[:, None] * z
         by_slope = calibrate.slope_derivative(fz, z * v, scores)
         return Tally(size=batch.size, by_slope=by_slope)

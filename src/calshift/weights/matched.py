@@ -23,7 +23,7 @@ from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 from calshift.scaling.calibrator import Scaling, Uncalibrated
 from calshift.scaling.fit import fit_scaling
-from calshift.weights.influence import WeightFit, covariances
+from calshift.weights.influence import WeightFit, covariances, prior_terms, source_products
 from calshift.weights.likelihood import fit_likelihood, log_likelihood
 from calshift.weights.moment_matching import linear_moments, moment_sizes, solve_moment_matching
 
@@ -42,8 +42,8 @@ class EfficientPosterior(Frozen):
 
     def __call__(self, batch: Predictions) -> np.ndarray:
         r = self.posterior(batch)
-        r *= (1 / (r @ (self.weights**2 / self.rho + self.weights / (1 - self.rho))))[:, None]
-        return r
+        noise = r @ (self.weights**2 / self.rho + self.weights / (1 - self.rho))
+        return np.asarray(r * (1 / noise)[:, None])
 
 
 def matched(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
@@ -76,6 +76,7 @@ def fit_matched(
     if len(found) == 1:
         return found[0]
     sizes = n, target.summary.effective_size
+    found = [replace(fit, products=source_products(prior_terms(fit), source)) for fit in found]
     return min(found, key=lambda fit: float(np.trace(covariances(fit, source, sizes)[0])))
 
 

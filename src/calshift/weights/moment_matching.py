@@ -5,21 +5,30 @@ The reweighted source has the feature means of the target. docs/mathematics.md s
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from calshift._core.addable import Tally
 from calshift._core.frozen import Frozen
-from calshift._core.linalg import RELATIVE_ZERO, constrained_inverse, nonnegative_least_squares
+from calshift._core.linalg import (
+    RELATIVE_ZERO,
+    constrained_inverse,
+    nonnegative_least_squares,
+    sum_groups,
+)
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
-from calshift.weights.influence import WeightFit, label_influence
+from calshift.weights.influence import (
+    FeatureInfluence,
+    WeightedFeatures,
+    WeightFit,
+    label_terms,
+)
+from calshift.weights.row_products import Features, LinearTerms
 
 TIE = 1e-7  # weight of the distance to the centre, which selects among equally good solutions
-
-Features = Callable[[Predictions], np.ndarray]  # batch -> (rows, L)
 
 
 @dataclass(frozen=True)
@@ -32,40 +41,52 @@ class Moments:
     target : mu, (L,) mean_j a_j
     size : (L,) root mean square of each feature, over both samples alike
     prior : pi, (S,) class shares of the source
+    scatter : (L, L) covariance of a_j, None if it was not asked for
     """
 
     confusion: np.ndarray
     target: np.ndarray
     size: np.ndarray
     prior: np.ndarray
+    scatter: np.ndarray | None = None
 
 
 def linear_moments(
-    features: Features, source: Engine, target: Engine, class_counts: np.ndarray
+    features: Features,
+    source: Engine,
+    target: Engine,
+    class_counts: np.ndarray,
+    *,
+    scatter: bool = True,
 ) -> Moments:
-    """One pass over each sample."""
+    """One pass over each sample; the covariance of the target's features only with ``scatter``."""
     seen = class_counts > 0
     prior = class_counts[seen] / class_counts.sum()
 
     def by_label(batch: Predictions) -> Tally:
-        a = features(batch)
-        square = batch.frequency @ a**2
-        a = a * batch.frequency[:, None]
-        code = batch.codes(seen)
-        order = np.argsort(code, kind="stable")
-        there, start = np.unique(code[order], return_index=True)
-        sums = np.zeros((a.shape[1], len(prior)))
-        sums[:, there] = np.add.reduceat(a[order], start, axis=0).T
+        a, f = features(batch), batch.sample_weight
+        square = (np.ones(len(a)) if f is None else f) @ a**2
+        sums = sum_groups(batch.codes(seen), a, len(prior), f).T
         return Tally(confusion=sums, square=square)
 
-    def overall(batch: Predictions) -> Tally:
-        a, f = features(batch), batch.frequency
-        return Tally(size=f.sum(), mean=f @ a, square=f @ a**2)
-
     n, (confusion, source_square) = class_counts.sum(), source.total(by_label).values()
-    m, mean, square = target.total(overall).values()
-    size = np.sqrt(source_square / n + square / m)
-    return Moments(confusion / n, mean / m, size, prior)
+    m, mean, square = target.total(partial(_sum_squares, features, scatter)).values()
+    diagonal = np.diag(square) if scatter else square
+    size = np.sqrt(source_square / n + diagonal / m)
+    spread = square / m - np.outer(mean / m, mean / m) if scatter else None
+    return Moments(confusion / n, mean / m, size, prior, spread)
+
+
+def _sum_squares(features: Features, whole: bool, batch: Predictions) -> Tally:
+    """Sums over rows of 1, a, and a a' or its diagonal."""
+    a, f = features(batch), batch.sample_weight
+    if f is None:
+        return Tally(size=len(a), mean=np.ones(len(a)) @ a, square=_square(a, a, whole))
+    return Tally(size=f.sum(), mean=f @ a, square=_square(a, a * f[:, None], whole))
+
+
+def _square(a: np.ndarray, b: np.ndarray, whole: bool) -> np.ndarray:
+    return np.asarray(a.T @ b if whole else np.einsum("il,il->l", a, b))
 
 
 def moment_sizes(moments: Moments) -> np.ndarray:
@@ -74,15 +95,10 @@ def moment_sizes(moments: Moments) -> np.ndarray:
     return np.asarray(np.where(moments.size > RELATIVE_ZERO * largest, moments.size, largest))
 
 
-def scatter_matrix(features: Features, target: Engine, mean: np.ndarray) -> np.ndarray:
+def scatter_matrix(features: Features, target: Engine) -> np.ndarray:
     """(L, L) covariance of the features of the target."""
-
-    def kernel(batch: Predictions) -> Tally:
-        a = (features(batch) - mean) * np.sqrt(batch.frequency)[:, None]
-        return Tally(size=batch.size, square=a.T @ a)
-
-    m, square = target.total(kernel).values()
-    return np.asarray(square / m)
+    m, mean, square = target.total(partial(_sum_squares, features, True)).values()
+    return np.asarray(square / m - np.outer(mean / m, mean / m))
 
 
 def simplex_least_squares(columns: np.ndarray, mean: np.ndarray, centre: np.ndarray) -> np.ndarray:
@@ -106,7 +122,7 @@ def simplex_least_squares(columns: np.ndarray, mean: np.ndarray, centre: np.ndar
 
 
 @dataclass(frozen=True, eq=False)
-class LinearInfluence(Frozen):
+class LinearInfluence(FeatureInfluence):
     """The influence function of weights from linear moments, with bounds or a penalty.
 
         phi_i = -Q (a_i w_{y_i} - C w) - s (w_{y_i} - 1) - [ (a_i . r) J_{y_i} - its mean ]
@@ -135,23 +151,36 @@ class LinearInfluence(Frozen):
     direction: np.ndarray | None = None
     by_label: np.ndarray | None = None
 
-    def source(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) phi_i."""
-        a, code = self.features(batch), batch.codes(self.seen)
-        w = self.weights[code][:, None]
-        phi = (self.confusion @ self.weights - a * w) @ self.inverse.T - (w - 1) * self.scale
+    def _find_source_terms(self) -> LinearTerms:
+        w, mean = self.weights, self.inverse @ (self.confusion @ self.weights)
+        features: tuple[Features, ...] = (WeightedFeatures(self.features, w, self.seen),)
+        matrices, constant = (-self.inverse,), mean - (w - 1)[:, None] * self.scale
         if self.direction is not None and self.by_label is not None:
-            mean = self.by_label @ (self.confusion.T @ self.direction)
-            phi -= (a @ self.direction)[:, None] * self.by_label.T[code] - mean
-        return np.asarray(phi)
+            features += (ResidualByLabel(self.features, self.direction, self.by_label, self.seen),)
+            matrices += (-np.eye(len(w)),)
+            constant = constant + self.by_label @ (self.confusion.T @ self.direction)
+        return LinearTerms(features, matrices, constant)
 
-    def target(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) phi_j."""
-        return np.asarray((self.features(batch) - self.target_mean) @ self.inverse.T)
+    def _find_target_terms(self) -> LinearTerms:
+        constant = -(self.inverse @ self.target_mean)[None]
+        return LinearTerms((self.features,), (self.inverse,), constant)
 
-    def base(self, batch: Predictions) -> np.ndarray:
-        """(rows, S) 1_{y_i} - pi."""
-        return label_influence(batch, self.seen, self.prior)
+    def _find_base_terms(self) -> LinearTerms:
+        return label_terms(self.prior)
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualByLabel(Frozen):
+    """(a_i . r) J_{y_i}."""
+
+    features: Features
+    direction: np.ndarray
+    by_label: np.ndarray
+    seen: np.ndarray
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        residual = self.features(batch) @ self.direction
+        return np.asarray(residual[:, None] * self.by_label.T[batch.codes(self.seen)])
 
 
 def solve_matched_prior(moments: Moments, scale: np.ndarray | float = 1.0) -> np.ndarray:
@@ -179,7 +208,7 @@ def release_bounds(fit: WeightFit, target: Engine) -> WeightFit:
     columns = (at.confusion / at.prior).T
     solution = _solve_bordered(columns, np.ones(len(columns), dtype=bool)) / at.prior[:, None]
     inverse = solution[:, :-1] @ columns
-    spread = inverse @ scatter_matrix(at.features, target, at.target_mean) @ inverse.T
+    spread = inverse @ scatter_matrix(at.features, target) @ inverse.T
     nowhere = np.zeros(len(columns))
     return replace(
         fit, influence=replace(at, inverse=inverse, scale=solution[:, -1]),
@@ -211,6 +240,6 @@ def solve_moment_matching(
     influence = LinearInfluence(
         features, seen, q / pi, pi, C, moments.target, inverse, solution[:, S]
     )
-    scatter = scatter_matrix(features, target, moments.target)
+    scatter = scatter_matrix(features, target) if moments.scatter is None else moments.scatter
     spread = inverse @ scatter @ inverse.T
     return WeightFit(q / pi, pi, influence, spread, C, held, np.maximum(beyond, 0.0))

@@ -59,6 +59,7 @@ def diagnose_weights(
         reasons=_reasons(class_counts, few, confused, unknown),
         influence=ShrunkInfluence(
             solution.influence,
+            seen,
             factor * shrink * np.where(solution.held, TRUNCATED, 1.0),
             solution.target_covariance,
             q / q.sum(),
