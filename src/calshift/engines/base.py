@@ -1,6 +1,7 @@
 """The engine protocol: sums of an addable kernel over the rows of a sample, wherever they are.
 
-`Summands` makes several independent sums in one pass. `MappedEngine` sums over rows whose probabilities are computed anew in every pass.
+`Summands` makes several independent sums in one pass. `MappedEngine` sums over rows whose
+probabilities are computed anew in every pass.
 """
 
 from __future__ import annotations
