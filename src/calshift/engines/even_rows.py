@@ -25,6 +25,7 @@ class EvenRows:
         self.level = 0
         self.offered = 0  # rows they were chosen from
         self.kept: list[tuple[Predictions, np.ndarray]] = []  # rows, fractional parts as 64 bits
+        self.count = 0  # of rows kept
 
     @staticmethod
     def of(batch: Predictions, level: int = 0) -> EvenRows:
@@ -39,7 +40,7 @@ class EvenRows:
         return found
 
     def __len__(self) -> int:
-        return sum(len(places) for _, places in self.kept)
+        return self.count
 
     @property
     def rows(self) -> Predictions:
@@ -63,10 +64,11 @@ class EvenRows:
         which = np.flatnonzero(places >> np.uint64(BITS - self.level) == 0)
         if len(which):
             self.kept.append((rows.take(which), places[which]))
+            self.count += len(which)
 
     def _raise_level(self) -> None:
         """Leave out every second row."""
-        kept, self.kept = self.kept, []
+        kept, self.kept, self.count = self.kept, [], 0
         self.level += 1
         if kept:
             places = np.concatenate([places for _, places in kept])
