@@ -1,6 +1,7 @@
 """The engine protocol: sums of an addable kernel over the rows of a sample, wherever they are.
 
-`MappedEngine` sums over rows whose probabilities are computed anew in every pass.
+`Summands` makes several independent sums in one pass. `MappedEngine` sums over rows whose
+probabilities are computed anew in every pass.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
 from calshift.engines.checkpoint import Checkpoint
 from calshift.engines.sample_summary import SampleSummary, summary_terms
@@ -56,8 +58,21 @@ class Engine(Protocol):
         """The same rows in a run, in which the sample has this name."""
 
 
+class Summands:
+    """Several summands as one: a `Tally` of their values by place, so that one pass sums all."""
+
+    def __init__(self, *kernels: Summand) -> None:
+        self.kernels = kernels
+
+    def __call__(self, batch: Predictions) -> Tally:
+        """The values of a batch."""
+        return Tally(enumerate(kernel(batch) for kernel in self.kernels))
+
+
 def kernel_name(kernel: Any) -> str:
     """The name of a kernel and of the functions that it wraps."""
+    if isinstance(kernel, Summands):
+        return " + ".join(map(kernel_name, kernel.kernels))
     if isinstance(kernel, partial):
         inner = [kernel_name(one) for one in kernel.args if callable(one)]
         return f"{kernel_name(kernel.func)}({', '.join(inner)})"

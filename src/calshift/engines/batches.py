@@ -11,6 +11,7 @@ from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine, Passes, Progress, Summand, kernel_name
 from calshift.engines.checkpoint import Checkpoint
+from calshift.engines.even_rows import EvenRows
 from calshift.engines.sample_summary import SampleSummary, summary_terms
 from calshift.errors import InvalidInput, NoRows
 
@@ -51,6 +52,7 @@ class Batches(Engine):
         self.progress = progress
         self.name = name
         self.counts = Tally()  # of the first pass, shared with the next run of the same rows
+        self.sampled: list[EvenRows] = []  # in the first whole pass, and shared
 
     @cached_property
     def summary(self) -> SampleSummary:
@@ -65,6 +67,14 @@ class Batches(Engine):
         return SampleSummary(self.reader.classes, **self.counts)
 
     @property
+    def even_rows(self) -> EvenRows:
+        """Rows spread evenly; the first pass collects them, and no checkpoint has them."""
+        if not self.sampled:
+            for _ in self._read(0):
+                pass
+        return self.sampled[0]
+
+    @property
     def fingerprint(self) -> str:
         """Identifies the same rows in another run."""
         return self.reader.fingerprint
@@ -73,7 +83,7 @@ class Batches(Engine):
         """The same rows in a run; the threads stay the same."""
         progress = passes.progress or self.progress
         other = Batches(self.reader, passes.checkpoint, self.jobs, progress, name)
-        other.counts = self.counts
+        other.counts, other.sampled = self.counts, self.sampled
         return other
 
     def reading(self, reader: Reader) -> Batches:
@@ -117,9 +127,13 @@ class Batches(Engine):
 
         Where some batches are in double precision all are converted to it, as one array would be.
         """
-        rows, known = 0, int(self.counts.get("rows", 0))
+        rows, known, even = 0, int(self.counts.get("rows", 0)), EvenRows()
+        collects = not skip and not self.sampled
         for batch in self.reader.batches(skip):
-            yield batch.in_double() if self.counts.get("double") else batch
+            read = batch.in_double() if self.counts.get("double") else batch
+            if collects:
+                even.include(read)
+            yield read
             rows += len(batch)
             if self.progress is not None:
                 self.progress(rows, known)
@@ -129,3 +143,5 @@ class Batches(Engine):
                 "batches must be the same each time they are read"
             )
             raise InvalidInput(msg)
+        if collects and rows:
+            self.sampled.append(even)

@@ -1,0 +1,31 @@
+"""A subsample in memory of any sample: where iterative solvers start, never what they return."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from calshift._core.predictions import Predictions
+from calshift.engines.arrays import Blocks
+from calshift.engines.base import Engine, MappedEngine
+from calshift.engines.batches import Batches
+from calshift.engines.even_rows import EvenRows, even_rows_of, level_for
+
+
+def subsample(engine: Engine) -> Predictions:
+    """About 2^15 rows, fewer of many classes, with labels and frequency weights; a small sample.
+
+    They are spread evenly by their number, whatever the batches are. Batches collect them in the
+    first pass; a Spark table needs a pass of its own.
+    """
+    if isinstance(engine, Blocks):
+        return subsample(engine.inner)
+    if isinstance(engine, MappedEngine):
+        rows = subsample(engine.inner)
+        return rows.with_probabilities(engine.function(rows))
+    if engine.in_memory is not None:
+        return even_rows_of(engine.in_memory)
+    if isinstance(engine, Batches):
+        return engine.even_rows.rows
+    level = level_for(engine.summary.rows, engine.summary.n_classes)
+    found: EvenRows = engine.total(partial(EvenRows.of, level=level))
+    return found.rows
