@@ -14,10 +14,28 @@ from calshift._core.frozen import Frozen
 from calshift._core.labels import validate_classes, validate_labels
 from calshift._core.probabilities import validate_probabilities
 from calshift._core.validate import validate_sample_weight
+from calshift.compiled import fastest
 from calshift.errors import InvalidInput
 
 PART_CELLS = 2**20  # probabilities that may be copied at once
-NOT_FIELDS = ("_origin", "_derived")  # of a view
+MOST_KEPT = 2**22  # rows of which the predicted classes are kept
+FEW_CLASSES = 4  # which are compared one after the other
+
+
+@fastest
+def find_largest(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) the first of the largest columns of each row, and its value."""
+    (n, K), place = p.shape, np.zeros(len(p), np.intp)
+    if K <= FEW_CLASSES:
+        most = p[:, 0].copy()
+        for k in range(1, K):
+            np.copyto(place, k, where=p[:, k] > most)
+            np.maximum(most, p[:, k], out=most)
+        return place, most
+    step = max(1, PART_CELLS // K)  # numpy copies read-only rows
+    for start in range(0, n, step):
+        p[start : start + step].argmax(axis=1, out=place[start : start + step])
+    return place, p[np.arange(n), place]
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -78,7 +96,7 @@ class Predictions(Frozen):
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields; a copy of a view is no view."""
-        return {name: value for name, value in self.__dict__.items() if name not in NOT_FIELDS}
+        return {name: value for name, value in self.__dict__.items() if name[0] != "_"}
 
     @property
     def n_classes(self) -> int:
@@ -172,14 +190,30 @@ class Predictions(Frozen):
 
     @property
     def predicted(self) -> np.ndarray:
-        """(n,) the class of largest probability; in parts, since numpy copies read-only rows."""
+        """(n,) the class of largest probability."""
+        return self._largest[0]
+
+    @property
+    def confidence(self) -> np.ndarray:
+        """(n,) the largest probability of each row."""
+        return self._largest[1]
+
+    @property
+    def _largest(self) -> tuple[np.ndarray, np.ndarray]:
+        """The predicted class and its probability; kept, unless rows are very many."""
+        root, start = self._origin or (self, 0)
+        if len(root) > MOST_KEPT:
+            return self._find_largest()
+        known = root.__dict__.get("_known")
+        if known is None:
+            known = root.__dict__["_known"] = root._find_largest()
+        here = slice(start, start + len(self))
+        return known[0][here], known[1][here]
+
+    def _find_largest(self) -> tuple[np.ndarray, np.ndarray]:
         if self.p.ndim == 1:
-            return np.asarray(self.p > 0.5, dtype=np.intp)
-        step = max(1, PART_CELLS // self.n_classes)
-        found = np.empty(len(self), np.intp)
-        for start in range(0, len(self), step):
-            self.p[start : start + step].argmax(axis=1, out=found[start : start + step])
-        return found
+            return (self.p > 0.5).astype(np.intp), np.maximum(self.p, 1 - self.p)
+        return find_largest(self.p)
 
     def unlabelled(self) -> Predictions:
         """The same rows without their labels."""

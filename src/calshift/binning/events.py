@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift._core.linalg import row_max
 from calshift._core.predictions import Predictions
 from calshift._core.validate import validate_choice
 from calshift.engines.sample_summary import SampleSummary
@@ -51,7 +50,7 @@ class Events:
     def score(self, predictions: Predictions, event: int) -> np.ndarray:
         """(n,) the score of an event."""
         if self.kind == "top-label":
-            return row_max(predictions.matrix)
+            return predictions.confidence
         if predictions.p.ndim == 1:
             return predictions.p if self._class_of(event) == 1 else 1 - predictions.p
         return predictions.p[:, self._class_of(event)]

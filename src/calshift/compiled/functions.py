@@ -18,6 +18,33 @@ compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract
 
 
 @compiled
+def find_largest(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) the first of the largest columns of each row, and its value."""
+    place, most = np.empty(len(p), np.int64), np.empty(len(p), p.dtype)
+    for i in range(len(p)):
+        at, value = 0, p[i, 0]
+        for k in range(1, p.shape[1]):
+            if p[i, k] > value:
+                at, value = k, p[i, k]
+        place[i], most[i] = at, value
+    return place, most
+
+
+@compiled
+def sum_residuals(p: np.ndarray, y: np.ndarray, frequency: np.ndarray | None) -> np.ndarray:
+    """(2, K) sums of |1_y - p|^2 and of its square over the rows of each label."""
+    sums = np.zeros((2, p.shape[1]))
+    for i in range(len(p)):
+        r = 1.0 - 2.0 * np.float64(p[i, y[i]])
+        for k in range(p.shape[1]):
+            r += np.float64(p[i, k]) * np.float64(p[i, k])
+        f = 1.0 if frequency is None else frequency[i]
+        sums[0, y[i]] += f * r
+        sums[1, y[i]] += f * (r * r)
+    return sums
+
+
+@compiled
 def _find_cells(score: np.ndarray, cells: np.ndarray) -> None:
     """Cells of the grid, from the leading bits of min(p, 1 - p); loops that can be vectorised."""
     nearer = np.empty(len(score))

@@ -10,6 +10,7 @@ import numpy as np
 from calshift._core.addable import Tally
 from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
+from calshift.compiled import fastest
 from calshift.engines import Blocks
 from calshift.engines.base import Engine
 
@@ -27,7 +28,7 @@ class LabelTables(Frozen):
     means, spreads : (K, K) mean and variance of the predictions of each class (row) by label
         (column), NaN for a label without rows; None if not asked for
     steps : (F, 2) rows by step of log-odds and label, for two classes; else None
-    residuals : (2, K) sums of |1_y - p|^2 and of its square, by label
+    residuals : (2, K) sums of |1_y - p|^2 and of its square, by label; None if not asked for
     counts : (K,) rows by label
     share : effective rows a row, below 1 where sample weights are
     classes : names, or None
@@ -37,18 +38,18 @@ class LabelTables(Frozen):
     means: np.ndarray | None
     spreads: np.ndarray | None
     steps: np.ndarray | None
-    residuals: np.ndarray
+    residuals: np.ndarray | None
     counts: np.ndarray
     share: float
     classes: tuple[object, ...] | None
 
 
-def tabulate_labels(source: Engine, *, means: bool) -> LabelTables | None:
+def tabulate_labels(source: Engine, *, means: bool, residuals: bool = True) -> LabelTables | None:
     """The tables, by a pass over the source; None for thousands of classes."""
     about = source.summary
     if about.n_classes > MOST_CLASSES:
         return None
-    sums = Blocks(source).total(partial(_label_terms, means=means))
+    sums = Blocks(source).total(partial(_label_terms, means=means, residuals=residuals))
     counts = about.class_counts
     size = np.where(counts > 0, counts, np.nan)
     mean = sums["scores"] / size if means else None
@@ -57,17 +58,19 @@ def tabulate_labels(source: Engine, *, means: bool) -> LabelTables | None:
         mean,
         None if mean is None else np.maximum(sums["squares"] / size - mean**2, 0.0),
         sums.get("steps"),
-        sums["residuals"],
+        sums.get("residuals"),
         counts,
         about.effective_size / about.size,
         about.classes,
     )
 
 
-def _label_terms(batch: Predictions, means: bool) -> Tally:
+def _label_terms(batch: Predictions, means: bool, residuals: bool) -> Tally:
     K, y, f = batch.n_classes, batch.labels, batch.sample_weight
     confusion = np.bincount(batch.predicted * K + y, f, K * K).reshape(K, K)
-    sums = Tally(confusion=confusion.astype(float), residuals=_sums_of_residuals(batch))
+    sums = Tally(confusion=confusion.astype(float))
+    if residuals:
+        sums["residuals"] = sum_residuals(batch.matrix, y, batch.sample_weight)
     if means:
         sums |= _sums_of_predictions(batch)
     if K == 2:
@@ -85,11 +88,12 @@ def _sums_of_predictions(batch: Predictions) -> dict[str, np.ndarray]:
     return {"scores": np.asarray((hits.T @ p).T), "squares": np.asarray((hits.T @ p**2).T)}
 
 
-def _sums_of_residuals(batch: Predictions) -> np.ndarray:
+@fastest
+def sum_residuals(p: np.ndarray, y: np.ndarray, frequency: np.ndarray | None) -> np.ndarray:
     """(2, K) sums of |1_y - p|^2 and of its square over the rows of each label."""
-    p, y, f = batch.matrix, batch.labels, batch.frequency
     r = 1 - 2 * p[np.arange(len(p)), y].astype(float) + np.einsum("nk,nk->n", p, p, dtype=float)
-    return np.stack([np.bincount(y, f * one, batch.n_classes) for one in (r, r**2)])
+    both = (r, r**2) if frequency is None else (r * frequency, r**2 * frequency)
+    return np.stack([np.bincount(y, one, p.shape[1]) for one in both])
 
 
 def _step(score: np.ndarray) -> np.ndarray:

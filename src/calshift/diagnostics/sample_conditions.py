@@ -103,7 +103,7 @@ def check_residual_rows(
     error and its interval rest on the few others.
     """
     name = "residual-rows"
-    if tables is None:
+    if tables is None or tables.residuals is None:
         return unchecked(
             name, LEAST_RESIDUAL_ROWS, "the rows that carry the residuals are not known"
         )

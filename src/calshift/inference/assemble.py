@@ -53,7 +53,7 @@ def labelled_result(
     result = CalibrationErrorResult(
         n_source=size, classes=sample.summary.classes, **_averaged(found, events, options)
     )
-    order = order or check_label_order(tabulate_labels(sample, means=False))
+    order = order or check_label_order(tabulate_labels(sample, means=False, residuals=False))
     conditions = labelled_conditions(result, _rows_a_class(found, events, size), order)
     return _judge(result, found, conditions, waive)
 
