@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from calshift.engines import Arrays, Spark
 from calshift.engines.base import Passes
 from calshift.engines.checkpoint import Checkpoint
 from calshift.engines.sample_summary import summary_terms
-from calshift.weights.em_solver import _gradient
+from calshift.weights.em_solver import Gradient
 from tests.prediction_files import NAMES, SIMULATION, named
 
 pytestmark = [
@@ -74,7 +75,7 @@ def kernels(sample: Arrays):
     cells = partial(ConfidenceCells(group, 8).count_labels, seen=seen)
     each = [summary_terms, cells, source_kernel(edges), lambda batch: batch.p.itemsize / len(batch)]
     if not facts.one_column:
-        each.append(_gradient(np.linspace(0.5, 1.5, facts.n_classes)))
+        each.append(Gradient(attrgetter("p"), np.linspace(0.5, 1.5, facts.n_classes)))
     return lambda batch: Tally({str(k): kernel(batch) for k, kernel in enumerate(each)})
 
 

@@ -16,7 +16,7 @@ from calshift.engines import Arrays
 from calshift.results.class_weights import ORDINARY_LACK_OF_FIT
 from calshift.simulate import GaussianSimulation
 from calshift.weights import estimate_weights
-from calshift.weights.agreement import features
+from calshift.weights.lack_of_fit import dense_features, level_codes, level_table
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
@@ -56,7 +56,9 @@ def compared(p, y, q, method="matched"):
 @pytest.mark.parametrize("K", [2, 3])
 def test_features_are_those_of_their_definition(K):
     p, y, _ = sample(K, 0)
-    np.testing.assert_allclose(features(Predictions(p, y)), defined_features(p), rtol=1e-12)
+    batch = Predictions(p, y)
+    found = np.hstack([dense_features(batch), level_table(K == 2)[level_codes(batch)]])
+    np.testing.assert_allclose(found, defined_features(p), rtol=1e-12)
 
 
 @pytest.mark.parametrize("K", [2, 3])

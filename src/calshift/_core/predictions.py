@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calshift._core.convert import to_numpy
-from calshift._core.frozen import Frozen
+from calshift._core.frozen import Frozen, read_only
 from calshift._core.labels import validate_classes, validate_labels
 from calshift._core.probabilities import validate_probabilities
 from calshift._core.validate import validate_sample_weight
@@ -155,7 +155,7 @@ class Predictions(Frozen):
         if self._derived is None:
             return function(self)
         if key not in self._derived:
-            self._derived[key] = function(self)
+            self._derived[key] = read_only(function(self))
         return self._derived[key]
 
     def keeping(self) -> Predictions:

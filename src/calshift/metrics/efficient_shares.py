@@ -41,7 +41,7 @@ class EfficientShares(Frozen):
         """(n, K) v, 0 for classes that the source lacks."""
         r = self.posterior(batch)
         below = r @ (self.weights**2 + self.ratio * self.weights)
-        r *= self.weights**2
+        r = r * self.weights**2
         r /= np.maximum(below, LEAST_SUM)[:, None]
         return self._widen(r)
 

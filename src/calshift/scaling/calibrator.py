@@ -100,6 +100,7 @@ class Scaling(Frozen):
     converged, iterations : of Newton's method
     fit : mean log-likelihood of the labels
     floor : smaller probabilities are replaced by it
+    strength : of the forms of the prior
     """
 
     kind: str
@@ -111,6 +112,7 @@ class Scaling(Frozen):
     iterations: int = 0
     fit: float = -np.inf
     floor: float = LEAST_PROBABILITY
+    strength: np.ndarray | None = None
 
     @property
     def one_slope(self) -> bool:

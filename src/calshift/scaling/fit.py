@@ -13,7 +13,10 @@ import numpy as np
 
 from calshift._core.addable import Tally
 from calshift._core.linalg import inverse
+from calshift._core.predictions import Predictions
+from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine
+from calshift.engines.subsample import subsample
 from calshift.scaling.calibrator import KINDS, LEAST_PROBABILITY, Scaling
 
 
@@ -40,13 +43,14 @@ def fit_scaling(
         sums: Tally = engine.total(replace(start, parameters=parameters).likelihood)
         return sums
 
-    n = class_counts.sum()
-    at = None
+    at = strength = None
     if near is not None:
-        slopes = np.repeat(near.slope, start.slopes)
-        at = np.concatenate([slopes, near.bias])
+        at = near_parameters(kind, near)
+    else:
+        at, strength = _fit_few(kind, engine, class_counts, floor, relaxation)
+    n = class_counts.sum()
     prior = replace(make_scaling_prior(kind, class_counts), relaxation=relaxation)
-    found = maximize_penalised(likelihood, prior, n, at)
+    found = maximize_penalised(likelihood, prior, n, at, strength)
     return replace(
         start,
         parameters=found.parameters,
@@ -55,7 +59,42 @@ def fit_scaling(
         converged=found.converged,
         iterations=found.iterations,
         fit=found.value / n,
+        strength=found.strength,
     )
+
+
+def near_parameters(kind: str, near: Scaling) -> np.ndarray:
+    """Parameters of this kind of what a calibrator with one slope and biases does."""
+    slopes = 1 if KINDS[kind].one_slope else len(near.bias)
+    return np.concatenate([np.repeat(near.slope, slopes), near.bias])
+
+
+def expected_gain(kind: str, engine: Engine, class_counts: np.ndarray, near: Scaling) -> float:
+    """The log-likelihood by which this kind exceeds a calibrator ``near``, to second order."""
+    start = make_identity(kind, class_counts, near.floor)
+    sums = engine.total(replace(start, parameters=near_parameters(kind, near)).likelihood)
+    step = inverse(sums["information"]) @ sums["gradient"]
+    return float(sums["gradient"] @ step) / 2
+
+
+def _fit_few(
+    kind: str, engine: Engine, class_counts: np.ndarray, floor: float, relaxation: float
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Parameters and strengths fitted to a part of many rows, where the search may start."""
+    if engine.summary.rows < MANY_ROWS:
+        return None, None
+    rows = few_rows(engine)
+    counts = np.where(class_counts > 0, rows.class_counts, 0)
+    if np.any((counts < LEAST_START) & (class_counts > 0)):
+        return None, None
+    found = fit_scaling(kind, Blocks(Arrays(rows)), counts, floor, relaxation=relaxation)
+    return found.parameters, found.strength
+
+
+def few_rows(engine: Engine) -> Predictions:
+    """Rows with which a search over many rows starts, a sixteenth of them or less."""
+    rows, most = subsample(engine), max(FEWEST_ROWS, engine.summary.rows // 16)
+    return rows.take(slice(None, None, -(-len(rows) // most)))
 
 
 def make_identity(kind: str, class_counts: np.ndarray, floor: float = LEAST_PROBABILITY) -> Scaling:
@@ -103,8 +142,13 @@ def embed_block(block: np.ndarray, rows: slice, columns: slice, d: int) -> np.nd
     return whole
 
 
+MANY_ROWS, FEWEST_ROWS = 32_768, 4096  # from which on a search starts with a part of them; least part
+LEAST_START = 10  # rows of each class in that part
 LEAST_STRENGTH = 1e-2  # of the prior in every direction: separable classes keep finite slopes
 MOST_STEPS = 50
+MOST_UPDATES = 8  # of the strengths in a Newton step
+SMALLEST_CHANGE, SMALLEST_MOVE = 1e-3, 1e-9  # of a log strength
+FASTEST = 10.0  # step of a log strength, in log ratios
 LEAST_GAIN = 1e-10  # of the mean log-likelihood, below which the last Newton step is taken
 
 Likelihood = Callable[[np.ndarray], Tally]  # parameters -> value, gradient, information
@@ -123,7 +167,6 @@ class Prior:
         effective number of directions of each; for forms that do not overlap, their ranks
     largest : upper bound of a strength
     steps : Newton steps in which the strengths may change
-    stride : power of MacKay's ratio, above 1 because convergence is slow where all is noise
     relaxation : by which the strengths of largest evidence are multiplied for the maximum
     """
 
@@ -133,7 +176,6 @@ class Prior:
     freedom: Callable[[np.ndarray], np.ndarray]
     largest: float = 1e3
     steps: int = 10
-    stride: float = 2.0
     relaxation: float = 1.0
 
     def precision(self, strength: np.ndarray) -> np.ndarray:
@@ -149,24 +191,36 @@ class Prior:
         return float(offset @ precision @ offset) / 2
 
     def update_strength(self, strength: np.ndarray, at: np.ndarray, here: Tally) -> np.ndarray:
-        """Strengths nearer to MacKay's fixed point, on the quadratic model around ``at``.
+        """The strengths at MacKay's fixed point, on the quadratic model around ``at``.
 
         strength_k = (freedom_k - strength_k tr(form_k Sigma)) / offset' form_k offset
+
+        A step in log strength is the log of the ratio of both sides, times a speed: 1 where the
+        data determine the offsets, more where all is noise and the ratio hardly changes.
         """
-        for _ in range(5 if self.forms else 0):
-            precision = self.precision(strength)
-            covariance = inverse(here["information"] + precision)
-            offset = at - self.centre
-            offset = offset + covariance @ (here["gradient"] - precision @ offset)
-            trace = np.array([np.vdot(form, covariance) for form in self.forms])
-            size = np.array([offset @ form @ offset for form in self.forms])
-            determined = np.maximum(self.freedom(strength) - strength * trace, 0)
-            ratio = determined / np.maximum(strength * size, 1e-12)
-            before = strength
-            strength = np.clip(strength * ratio**self.stride, LEAST_STRENGTH, self.largest)
-            if np.abs(np.log(strength / before)).max() < 0.2:
+        x, speed = np.log(strength), np.ones(len(strength))
+        before, gap_before = x, np.zeros(len(x))
+        for _ in range(MOST_UPDATES if self.forms else 0):
+            gap = self._log_ratio(np.exp(x), at, here)
+            moved = np.abs(x - before) > SMALLEST_MOVE
+            slope = np.divide(gap - gap_before, x - before, out=-1 / speed, where=moved)
+            speed = 1 / np.clip(-slope, 1 / FASTEST, 1.0)
+            before, gap_before = x, gap
+            x = np.clip(x + speed * gap, np.log(LEAST_STRENGTH), np.log(self.largest))
+            if np.abs(x - before).max() < SMALLEST_CHANGE:
                 break
-        return strength
+        return np.exp(x)
+
+    def _log_ratio(self, strength: np.ndarray, at: np.ndarray, here: Tally) -> np.ndarray:
+        """Logarithms of the right sides of the fixed point over the left ones."""
+        precision = self.precision(strength)
+        covariance = inverse(here["information"] + precision)
+        offset = at - self.centre
+        offset = offset + covariance @ (here["gradient"] - precision @ offset)
+        trace = np.array([np.vdot(form, covariance) for form in self.forms])
+        size = np.array([offset @ form @ offset for form in self.forms])
+        determined = np.maximum(self.freedom(strength) - strength * trace, 1e-12)
+        return np.log(determined / np.maximum(strength * size, 1e-12))
 
 
 @dataclass(frozen=True)
@@ -191,13 +245,18 @@ class Maximum:
 
 
 def maximize_penalised(
-    likelihood: Likelihood, prior: Prior, size: float, start: np.ndarray | None = None
+    likelihood: Likelihood,
+    prior: Prior,
+    size: float,
+    start: np.ndarray | None = None,
+    strength: np.ndarray | None = None,
 ) -> Maximum:
     """The parameters of largest penalised likelihood of ``size`` rows.
 
-    Searched from the start, or from the centre of the prior.
+    Searched from the start, or from the centre of the prior; and from these strengths, or from 1.
     """
-    at, strength = prior.centre if start is None else start, np.ones(len(prior.forms))
+    at = prior.centre if start is None else start
+    strength = np.ones(len(prior.forms)) if strength is None else strength
     here = likelihood(at)
     for iteration in range(1, MOST_STEPS + 1):
         if iteration <= prior.steps:

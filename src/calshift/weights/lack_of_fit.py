@@ -121,8 +121,8 @@ class Deviations:
         )
         for k, other in enumerate(self.others):
             x = other(batch)
-            out["dense", k] = weighted.T @ x
-            out["levels", k] = sum_groups(code, x, codes, weight)
+            out[f"dense {k}"] = weighted.T @ x
+            out[f"levels {k}"] = sum_groups(code, x, codes, weight)
         return out
 
 
@@ -145,7 +145,7 @@ def deviation_variance(
     cross = (first * a[:, None]).T @ terms.constant
     total = sums["rows"][:, None] * terms.constant  # of phi, by label
     for k, (x, A) in enumerate(zip(terms.features, terms.matrices, strict=True)):
-        cross += np.vstack([sums["dense", k], table.T @ sums["levels", k]]) @ A.T
+        cross += np.vstack([sums[f"dense {k}"], table.T @ sums[f"levels {k}"]]) @ A.T
         total = total + products.sums[id(x)] @ A.T
     cross -= (mean * a[:, None]).T @ total
     both = np.einsum("fs,sf->f", cross, of_label)

@@ -22,13 +22,14 @@ from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
 from calshift.scaling.calibrator import Scaling, Uncalibrated
-from calshift.scaling.fit import fit_scaling
+from calshift.scaling.fit import expected_gain, fit_scaling
 from calshift.weights.influence import WeightFit, covariances, prior_terms, source_products
 from calshift.weights.likelihood import fit_likelihood, log_likelihood
 from calshift.weights.moment_matching import linear_moments, moment_sizes, solve_moment_matching
 
 LEAST_RATIO = 0.05  # of a weight in the features: a smaller one would dominate the moments
 MOST_SLOPES = 30  # classes, up to which each may have a slope of its own
+LIKELY = 0.7  # expected gain of more slopes relative to their number, from which they are fitted
 FAR_OFF = 0.1  # of the log-likelihood a row, that predictions lose by not being calibrated
 
 
@@ -90,7 +91,8 @@ def _candidates(
     n, plain = float(class_counts.sum()), Uncalibrated(class_counts > 0)
     raw, criterion = log_likelihood(source, plain), n * calibrate.fit - len(calibrate.parameters)
     best = calibrate
-    if np.count_nonzero(class_counts) <= MOST_SLOPES:
+    more = int(np.count_nonzero(class_counts)) - 1
+    if more < MOST_SLOPES and expected_gain("vs", source, class_counts, calibrate) > LIKELY * more:
         slopes = fit_scaling("vs", source, class_counts, near=calibrate)
         if n * slopes.fit - len(slopes.parameters) > criterion:
             best, criterion = slopes, n * slopes.fit - len(slopes.parameters)

@@ -135,7 +135,7 @@ def sum_products(
     return RowProducts(
         rows,
         before.sums | dict(zip(keys, sums.values(), strict=True)),
-        before.squares | {(keys[k], keys[j]): squares[k, j] for k, j in which},
+        before.squares | {(keys[k], keys[j]): squares[i] for i, (k, j) in enumerate(which)},
         before.features + kept,
     )
 
@@ -155,8 +155,8 @@ class _Products:
             f = None if f is None else batch.squared_frequency
         root = None if f is None else np.sqrt(f)
         x = [one(batch) if root is None else one(batch) * root[:, None] for one in self.features]
-        sums = Tally({k: self._sum(code, labels, one, root) for k, one in enumerate(x)})
-        squares = Tally({(k, j): x[k].T @ x[j] for k, j in self.pairs})
+        sums = Tally(enumerate(self._sum(code, labels, one, root) for one in x))
+        squares = Tally(enumerate(x[k].T @ x[j] for k, j in self.pairs))
         return Tally(rows=np.bincount(code, f, labels).astype(float), sums=sums, squares=squares)
 
     def _sum(
