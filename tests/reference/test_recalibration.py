@@ -11,8 +11,10 @@ from sklearn.isotonic import IsotonicRegression
 
 import calshift
 from calshift import Predictions
-from calshift.engines import Arrays, Blocks
-from calshift.recalibration.joint_fit import fit_jointly, make_joint_prior
+from calshift.recalibration.joint.fit import fit_jointly
+from calshift.recalibration.joint.likelihood import JointLikelihood
+from calshift.recalibration.joint.prior import JointPrior
+from calshift.scaling.calibrator import LEAST_PROBABILITY
 from calshift.simulate import GaussianSimulation
 
 pytestmark = pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
@@ -247,18 +249,11 @@ def joint_sample():
 
 
 def found_together(p, y, q, f, g):
-    """The fit, and the library's likelihood (value, gradient, information) at any parameters."""
+    """The fit, with the library's likelihood and prior."""
     source, target = Predictions(p, y, sample_weight=f), Predictions(q, sample_weight=g)
-    blocks = Blocks(Arrays(source)), Blocks(Arrays(target))
-    model, found = fit_jointly(*blocks, source.class_counts)
-    scored = [block.mapped(model.scaling.scores) for block in blocks]
-
-    def likelihood(parameters):
-        there = model.with_parameters(parameters)
-        sums = scored[0].total(there.source) + scored[1].total(there.target)
-        return sums["value"], sums["gradient"], sums["information"]
-
-    return model, found, likelihood, source.class_counts
+    found = fit_jointly(source, target, source.class_counts)
+    likelihood = JointLikelihood.of(source, target, 3, LEAST_PROBABILITY)
+    return found, likelihood, JointPrior(source.class_counts, 3)
 
 
 def differences(function, at, step=1e-5):
@@ -268,42 +263,77 @@ def differences(function, at, step=1e-5):
 
 def test_the_joint_likelihood_and_its_gradient():
     sample = joint_sample()
-    *_, likelihood, _ = found_together(*sample)
+    _, likelihood, _ = found_together(*sample)
     for seed in range(3):
         rng = np.random.default_rng(seed)
         at = np.concatenate([rng.uniform(0.3, 1.2, 3), rng.normal(0, 0.4, 6)])
-        value, gradient, _ = likelihood(at)
-        assert value == pytest.approx(joint(at, *sample), rel=1e-10)
+        here = likelihood(at, informed=False)
+        assert here.value == pytest.approx(joint(at, *sample), rel=1e-10)
         numeric = differences(lambda there: joint(there, *sample), at)
-        np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(here.gradient, numeric, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("slopes", [1, 3])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_the_expected_information_of_the_joint_likelihood(slopes, weighted):
+    p, y, q, f, g = joint_sample()
+    f, g = (f, g) if weighted else (np.ones(len(p)), np.ones(len(q)))
+    weights = (f, g) if weighted else (None, None)
+    source = Predictions(p, y, sample_weight=weights[0])
+    target = Predictions(q, sample_weight=weights[1])
+    likelihood = JointLikelihood.of(source, target, slopes, LEAST_PROBABILITY)
+    rng = np.random.default_rng(4)
+    at = np.concatenate([rng.uniform(0.3, 1.2, slopes), rng.normal(0, 0.4, 6)])
+    a, b, s = np.repeat(at[:slopes], 3 // slopes), at[slopes:-3], at[-3:]
+
+    def log_odds(rows):
+        """Of the target, and their gradient by all parameters."""
+        c = softmax(a * np.log(rows) + b)
+        rho = c * np.exp(s) / (c @ np.exp(s))[:, None]
+        by_slope = (rho - c) * np.log(rows)
+        by_slope = by_slope if slopes == 3 else by_slope.sum(axis=1, keepdims=True)
+        odds = g.sum() / f.sum() * (c @ np.exp(s))
+        return odds / (1 + odds), np.hstack([by_slope, rho - c, rho]), c
+
+    expected = np.zeros((slopes + 6, slopes + 6))
+    for rows, frequency in ((p, f), (q, g)):
+        m, x, c = log_odds(rows)
+        expected += x.T @ (x * (frequency * m * (1 - m))[:, None])
+    for row, c, frequency in zip(p, log_odds(p)[2], f, strict=True):
+        by_slope = np.diag(np.log(row)) if slopes == 3 else np.log(row)[:, None]
+        x = np.hstack([by_slope, np.eye(3), np.zeros((3, 3))])
+        expected += frequency * x.T @ (np.diag(c) - np.outer(c, c)) @ x
+    found = likelihood(at, informed=True).information
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_the_fit_of_all_parameters_is_a_maximum_of_the_penalised_likelihood():
     sample = joint_sample()
-    model, found, _, counts = found_together(*sample)
-    centre = make_joint_prior("vs", counts).centre
+    found, likelihood, prior = found_together(*sample)
     assert found.converged
+    at, strength = found.parameters, np.exp(found.log_strength)
+    precision = prior.add_precision(np.zeros((9, 9)), strength)
 
     def penalised(at):
-        return joint(at, *sample) - (at - centre) @ found.precision @ (at - centre) / 2
+        return joint(at, *sample) - (at - prior.centre) @ precision @ (at - prior.centre) / 2
 
-    assert np.linalg.eigvalsh(found.precision).min() > 0
-    at = model.parameters
+    assert np.linalg.eigvalsh(precision).min() > 0
+    information = likelihood(at, informed=True).information + precision
     slope = differences(penalised, at)
     # what another Newton step would add, against the library's own limit of 1e-10 a row
-    assert slope @ np.linalg.solve(found.information, slope) < 2e-10 * 900
+    assert slope @ np.linalg.solve(information, slope) < 2e-10 * 900
     rng = np.random.default_rng(0)
-    spread = np.sqrt(np.diag(np.linalg.inv(found.information)))
+    spread = np.sqrt(np.diag(np.linalg.inv(information)))
     for _ in range(30):
         assert penalised(at + 0.1 * spread * rng.normal(size=9)) < penalised(at)
 
 
 def test_shift_scaling_uses_what_was_found_together():
     p, y, q, f, g = joint_sample()
-    model, *_ = found_together(p, y, q, f, g)
+    found, *_ = found_together(p, y, q, f, g)
     source, target = Predictions(p, y, sample_weight=f), Predictions(q, sample_weight=g)
     fitted = calshift.ShiftScaling().fit(source, None, target)
-    a, b, s = model.parameters.reshape(3, 3)
+    a, b, s = found.parameters.reshape(3, 3)
     np.testing.assert_allclose(fitted.transform(q), softmax(a * np.log(q) + b + s), atol=1e-10)
 
 

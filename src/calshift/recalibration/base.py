@@ -42,6 +42,7 @@ class Recalibrator:
     weights: Any
     keeps_ranking: ClassVar[bool] = False
     _learned: ClassVar[dict[str, Check]] = {}
+    _near: Recalibrator | None = None
 
     def __init__(self, weights: Any = None) -> None:
         self.weights = weights
@@ -88,10 +89,22 @@ class Recalibrator:
             self._warn(source, target, asked)
         return self._keep(source, learned)
 
-    def fit_rows(self: Self, source: Predictions, target: Predictions | None, weights: Any) -> Self:
-        """`fit` to validated rows, without the warnings that take another computation."""
+    def fit_rows(
+        self: Self,
+        source: Predictions,
+        target: Predictions | None,
+        weights: Any,
+        near: Recalibrator | None = None,
+    ) -> Self:
+        """`fit` to validated rows, without the warnings that take another computation.
+
+        A search may start from a fit ``near`` this one, to nearly the same rows.
+        """
         asked = getattr(self, "weights", None) if weights is None else weights
-        return self._keep(source, self._fit(source, target, asked))
+        self._near = near
+        learned = self._fit(source, target, asked)
+        self._near = None
+        return self._keep(source, learned)
 
     def _warn(self, source: Predictions, target: Predictions, weights: Any) -> None:
         """Warnings that the fit itself does not give."""

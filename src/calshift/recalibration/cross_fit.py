@@ -102,7 +102,7 @@ def fit_folds(
     for fold in range(len(source.sizes)):
         other = nullcontext() if target is None else target.without(fold)
         with source.without(fold) as before, other as after:
-            found.append(model._clone().fit_rows(before, after, weights))
+            found.append(model._clone().fit_rows(before, after, weights, model))
         if progress is not None:
             progress(fold + 1, len(source.sizes))
     return found

@@ -5,19 +5,21 @@ docs/mathematics.md section 11.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from calshift._core.predictions import Predictions, concatenate_rows
+from calshift._core.predictions import Predictions
 from calshift.scaling.calibrator import LEAST_PROBABILITY
-from calshift.scaling.fit import LEAST_STRENGTH, MOST_STEPS, make_identity
+from calshift.scaling.fit import LEAST_STRENGTH, MOST_STEPS
 
 HALF_A_ROW = 0.5  # of a class to which its row gives a probability of 0
 LARGEST_SHARE = 0.5  # of 1 / K: the floor is below it
 TOLERANCE = 0.1  # of the log of minus the log of the floor
 LEAST_GAIN = 0.01  # of the log-likelihood, below which the slope is found
 MOST_ROWS = 5_000  # evenly spaced, of which the floor is chosen
+BLOCK_CELLS = 2**16  # probabilities of which temporaries stay in the processor's cache
 
 
 def least_probability(*samples: Predictions) -> float:
@@ -74,8 +76,7 @@ class FloorProfile:
         hit = p[np.arange(len(rows)), rows.labels]
         zeros = (p <= 0) & (self.counts > 0)
         cells = rows.frequency * zeros.sum(axis=1)
-        self.rows, self.share_of_zeros, self.slope = rows, None, 1.0
-        self.start = make_identity("ts", self.counts)
+        self.share_of_zeros, self.slope, parts = None, 1.0, [rows]
         # without zeros, a floor below the probabilities of all labels only takes from them
         self.least_hit = float(hit.min())
         if cells.any():
@@ -84,20 +85,62 @@ class FloorProfile:
             self.least_hit = 0.0
             # at a temperature all zeros of a row have the same probability: any label will do
             half = rows._replace(y=zeros.argmax(axis=1))
-            half = half.with_frequency(HALF_A_ROW * cells / cells.sum())
-            self.rows = concatenate_rows([rows, half])
+            parts.append(half.with_frequency(HALF_A_ROW * cells / cells.sum()))
+        self.blocks = [block for part in parts for block in _make_blocks(part, self.counts > 0)]
 
     def likelihood(self, floor: float) -> float:
         """Penalised log-likelihood of the labels, by Newton's method from the last slope."""
-        fitted = replace(self.start, floor=floor)
-        scores = self.rows.with_probabilities(fitted.scores(self.rows))
         for _ in range(MOST_STEPS):
             slope = self.slope
-            here = replace(fitted, parameters=np.array([slope])).likelihood(scores)
-            gradient = here["gradient"][0] - LEAST_STRENGTH * (slope - 1)
-            information = here["information"][0, 0] + LEAST_STRENGTH
+            value, gradient, information = self._sums(np.log(floor), slope)
+            gradient -= LEAST_STRENGTH * (slope - 1)
+            information += LEAST_STRENGTH
             gain = gradient**2 / (2 * information)
             if gain < LEAST_GAIN:
                 break
             self.slope = float(np.clip(slope + gradient / information, slope / 4, 4 * slope))
-        return float(here["value"] - LEAST_STRENGTH * (slope - 1) ** 2 / 2 + gain)
+        return float(value - LEAST_STRENGTH * (slope - 1) ** 2 / 2 + gain)
+
+    def _sums(self, log_floor: float, slope: float) -> np.ndarray:
+        """Log-likelihood, its gradient and minus its second derivative by the slope."""
+        sums = np.zeros(3)
+        for logs, top, code, frequency in self.blocks:
+            floor = log_floor - top
+            scores = np.maximum(logs, floor)
+            if floor.max() > 0:  # all probabilities of a row are of classes not seen
+                scores -= np.maximum(floor, 0)
+            hit, one = scores[code, np.arange(len(code))], np.ones(len(scores))
+            weight = np.exp(slope * scores)
+            total = one @ weight
+            weight *= scores
+            mean, square = one @ weight, np.einsum("ci,ci->i", weight, scores)
+            mean /= total
+            rows = slope * hit - np.log(total), hit - mean, square / total - mean**2
+            sums += np.stack(rows) @ frequency
+        return sums
+
+
+class Block(NamedTuple):
+    """Rows of S classes.
+
+    Attributes
+    ----------
+    logs : (S, rows) logarithms of the probabilities, less that of the row's largest
+    top : (rows,) the latter
+    code, frequency : (rows,) the label's place among the classes
+    """
+
+    logs: np.ndarray
+    top: np.ndarray
+    code: np.ndarray
+    frequency: np.ndarray
+
+
+def _make_blocks(sample: Predictions, seen: np.ndarray) -> Iterator[Block]:
+    """Small blocks of rows, of the classes seen."""
+    for rows in sample.blocks(max(1, BLOCK_CELLS // sample.n_classes)):
+        logs = np.array(rows.matrix.T[seen], dtype=float, order="C")
+        with np.errstate(divide="ignore"):
+            np.log(logs, out=logs)
+        top = np.maximum(logs.max(axis=0), np.log(np.finfo(float).tiny))
+        yield Block(logs - top, top, rows.codes(seen), rows.frequency)

@@ -156,7 +156,7 @@ def recalibrate_samples(
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", UnreliableWeights)  # given with the error before
         metrics_before = measure_rows(samples[0], samples[1], plan, before, waived)
-        fitted.fit(samples[0], None, samples[1], weights=weights)
+        fitted.fit_rows(samples[0], samples[1], weights)
         notes, usable = _recalibration_notes(samples[1], weights)
         if fragile := describe_fragility(samples[0], before):
             notes, usable = (fragile, *notes), False

@@ -9,7 +9,7 @@ import numpy as np
 from calshift._core.predictions import Predictions
 from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.floor import choose_floor, floor_classes
-from calshift.recalibration.joint_fit import choose_kind
+from calshift.recalibration.joint.fit import choose_kind
 from calshift.recalibration.serialization import (
     read_floors,
     read_positive,

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift.engines import Arrays, Blocks
 from calshift.errors import UnreliableWeights
 from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.floor import choose_floor, floor_classes
-from calshift.recalibration.joint_fit import choose_kind, fit_jointly
+from calshift.recalibration.joint.fit import JointFit, choose_kind, fit_jointly
 from calshift.recalibration.serialization import (
     read_class_weights,
     read_floors,
@@ -62,24 +61,33 @@ class ShiftScaling(Recalibrator):
     biases_: np.ndarray
     class_weights_: np.ndarray
     floors_: np.ndarray
+    _optimum: JointFit | None = None
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
-        if target is None or weights is not None:
-            given = resolve_weights(weights, source, target)
-            scaling = fit_weighted(choose_kind(source.n_classes), source, choose_floor(source))
-            w = np.ones(source.n_classes) if given is None else fill_unseen(given, weights)
-        else:
-            blocks = Blocks(Arrays(source)), Blocks(Arrays(target))
-            floor = choose_floor(source, target)
-            found, fit = fit_jointly(*blocks, count_classes(source), floor)
-            scaling, w = found.scaling, np.exp(found.shift)
-            if not fit.converged:
-                python_warnings.warn(NOT_CONVERGED, UnreliableWeights, stacklevel=3)
+        if target is not None and weights is None:
+            return self._fit_jointly(source, target)
+        given = resolve_weights(weights, source, target)
+        scaling = fit_weighted(choose_kind(source.n_classes), source, choose_floor(source))
+        w = np.ones(source.n_classes) if given is None else fill_unseen(given, weights)
         return {
             "slopes_": np.array(scaling.slope),
             "biases_": np.array(scaling.bias),
             "class_weights_": w,
             "floors_": floor_classes(source, scaling.floor),
+        }
+
+    def _fit_jointly(self, source: Predictions, target: Predictions) -> dict[str, Any]:
+        floor = choose_floor(source, target)
+        near = self._near._optimum if isinstance(self._near, ShiftScaling) else None
+        found = fit_jointly(source, target, count_classes(source), floor, near)
+        if not found.converged:
+            python_warnings.warn(NOT_CONVERGED, UnreliableWeights, stacklevel=4)
+        self._optimum = found
+        return {
+            "slopes_": np.array(found.slopes),
+            "biases_": np.array(found.biases),
+            "class_weights_": np.exp(found.shifts),
+            "floors_": floor_classes(source, floor),
         }
 
     def _warn(self, source: Predictions, target: Predictions, weights: Any) -> None:

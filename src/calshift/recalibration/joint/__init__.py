@@ -1,0 +1,1 @@
+"""Vector scaling and the class weights of the target, fitted jointly."""

@@ -1,0 +1,103 @@
+"""The maximum of the penalised joint likelihood, by Newton's method.
+
+docs/mathematics.md section 11.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from calshift.recalibration.joint.evidence import QuadraticModel, maximize_evidence
+from calshift.recalibration.joint.factor import Factor
+from calshift.recalibration.joint.likelihood import JointLikelihood, Sums
+from calshift.recalibration.joint.prior import JointPrior
+
+MOST_ROUNDS = 15  # in which information and strengths are determined again
+MOST_STEPS = 15  # of a round
+LEAST_GAIN = 1e-11  # of the mean log-likelihood, below which the last Newton step is taken
+SAME_INFORMATION = 1e-7  # gain of a distance over which the information is nearly the same
+PROGRESS = 0.1  # factor by which a step with the same information must lower the next gain
+MOST_HALVINGS = 40
+EVIDENCE_LEFT = 1e-5  # of the log evidence, below which the last step of the strengths is taken
+
+
+class Maximum(NamedTuple):
+    """Parameters and logs of prior strengths, and whether the search came to its end."""
+
+    parameters: np.ndarray
+    log_strength: np.ndarray
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The search for a maximum by Newton's method, with prior strengths of largest evidence."""
+
+    likelihood: JointLikelihood
+    prior: JointPrior
+    size: float
+
+    def maximize(self, at: np.ndarray, log_strength: np.ndarray) -> Maximum:
+        """The maximum found from these parameters and strengths.
+
+        A round determines information and strengths, and takes steps with them as long as they
+        bring it nearer. It is the last one if all of its steps together were short.
+        """
+        converged = False
+        for _ in range(MOST_ROUNDS):
+            here = self.likelihood(at, informed=True)
+            assert here.information is not None
+            pull = here.gradient + here.information @ (at - self.prior.centre)
+            model = QuadraticModel(self.prior, here.information, pull)
+            log_strength = maximize_evidence(model, log_strength, EVIDENCE_LEFT)
+            steps = Steps(self, model.factor(log_strength), np.exp(log_strength))
+            at, converged = steps.take(at, here)
+            if converged:
+                break
+        return Maximum(at, log_strength, converged)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Newton steps with the same second derivative and the same prior."""
+
+    search: Search
+    factor: Factor
+    strength: np.ndarray
+
+    def take(self, at: np.ndarray, here: Sums) -> tuple[np.ndarray, bool]:
+        """Where they lead, and whether it is the maximum with the strengths of largest evidence."""
+        size, far, last = self.search.size, 0.0, np.inf  # gains of the first step, and of the last
+        for _ in range(MOST_STEPS):
+            gradient = here.gradient - self._pull_back(at)
+            step = self.factor.solve(gradient)
+            gain = float(gradient @ step) / (2 * size)
+            near = far <= SAME_INFORMATION
+            if gain <= LEAST_GAIN:
+                return at + step, near
+            if gain > PROGRESS * last or (gain <= SAME_INFORMATION and not near):
+                break
+            at, here = self._search_line(at, step, here)
+            far, last = far or gain, gain
+        return at, False
+
+    def _pull_back(self, at: np.ndarray) -> np.ndarray:
+        """(N,) the gradient of the penalty."""
+        prior = self.search.prior
+        return prior.multiply(self.strength, at - prior.centre)
+
+    def _search_line(self, at: np.ndarray, step: np.ndarray, here: Sums) -> tuple[np.ndarray, Sums]:
+        """The first point that does not lower the penalised likelihood, the step halved if so."""
+        before = self._penalised(at, here)
+        for _ in range(MOST_HALVINGS):
+            found = self.search.likelihood(at + step, informed=False)
+            if self._penalised(at + step, found) >= before - 1e-12 * abs(before):
+                break
+            step = step / 2
+        return at + step, found
+
+    def _penalised(self, at: np.ndarray, here: Sums) -> float:
+        return here.value - float((at - self.search.prior.centre) @ self._pull_back(at)) / 2
