@@ -15,7 +15,8 @@ from calshift._core import linalg, predictions, score_grid
 from calshift.binning import find_edges, hat_basis, placement
 from calshift.diagnostics import label_tables
 from calshift.estimators import row_sums
-from calshift.inference import influence_sums, reliability_sums
+from calshift.inference import drift_sums, influence_sums, reliability_sums
+from calshift.results import drift as results_drift
 
 functions = pytest.importorskip(
     "calshift.compiled.functions", reason="compiled functions need numba: calshift[fast]"
@@ -89,7 +90,14 @@ def matrix(a: Sample) -> np.ndarray:
     return np.ascontiguousarray(np.round(a.score, 1).T)
 
 
+def drift(a: Sample, absolute: bool) -> tuple:
+    return a.score, a.bins, a.fit[0], a.fit[1] if absolute else ZERO_COLUMNS, np.zeros((5, N))
+
+
 CASES = [
+    (results_drift.count_sizes, lambda a: (a.lines[:, 0] ** 9, a.lines[0, 1] ** 2)),
+    (drift_sums.add_drift, lambda a: drift(a, False)),
+    (drift_sums.add_drift, lambda a: drift(a, True)),
     (predictions.find_largest, lambda a: (matrix(a),)),
     (predictions.find_largest, lambda a: (np.ascontiguousarray(matrix(a)[:, :3]),)),
     (label_tables.sum_residuals, lambda a: (a.score.T, a.true % E, a.frequency)),
@@ -167,6 +175,9 @@ def test_the_file_of_compiled_functions_imports_nothing_of_calshift():
     assert imported == {"__future__", "numpy", "numba"}
     assert functions.CELLS == score_grid.CELLS
     assert functions.CENTRE == score_grid.CENTRE
+    assert functions.MANTISSA == results_drift.MANTISSA
+    assert functions.FIRST == results_drift.FIRST
+    assert functions.SIZES == results_drift.CELLS_AN_OCTAVE * results_drift.OCTAVES
     assert functions.DISTINCT == hat_basis.DISTINCT
     assert functions.ROWS_A_SCORE == hat_basis.ROWS_A_SCORE
     assert score_grid.SHIFT[8] == functions.SHIFT

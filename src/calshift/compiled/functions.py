@@ -14,6 +14,7 @@ CELLS, CENTRE = 9985, 4992  # of calshift._core.score_grid
 SHIFT, HALF = 45, 126 * 128 + (1023 - 127) * 128  # in double precision
 DISTINCT, ROWS_A_SCORE = 100, 10.0 * (1 - 1e-9)  # of calshift.binning.hat_basis
 
+MANTISSA, FIRST, SIZES = 48, (1023 + 16 - 64) * 16, 16 * 64  # of calshift.results.drift
 TILE = 512  # rows at a time, which stay in the cache
 
 reordered = njit(
@@ -401,7 +402,7 @@ def add_influence(
     return square
 
 
-@compiled
+@reordered
 def add_target_influence(
     bins: np.ndarray, frequency: np.ndarray | None, values: np.ndarray, through: np.ndarray,
     total: np.ndarray,
@@ -411,18 +412,68 @@ def add_target_influence(
     Adds the values to ``total`` (n,); ``through`` as in `add_source_influence`.
     """
     E, n = bins.shape
-    square, estimated = np.zeros(E), through.shape[1] > 0
-    for k in range(E):
-        sums = 0.0
-        for i in range(n):
-            value = values[k, bins[k, i]]
-            if estimated:
-                value += through[k, i]
-            total[i] += value
-            f = 1.0 if frequency is None else frequency[i]
-            sums += value * value * (f * min(f, 1.0))
-        square[k] = sums
+    square, estimated, value = np.zeros(E), through.shape[1] > 0, np.empty(TILE)
+    for start in range(0, n, TILE):
+        moved = total[start : min(start + TILE, n)]
+        for k in range(E):
+            place, values_k, sums = bins[k, start : start + TILE], values[k], 0.0
+            for i in range(len(place)):
+                value[i] = values_k[place[i]]
+                if estimated:
+                    value[i] += through[k, start + i]
+            for i in range(len(place)):
+                moved[i] += value[i]
+                f = 1.0 if frequency is None else frequency[start + i]
+                sums += value[i] * value[i] * (f * min(f, 1.0))
+            square[k] += sums
     return square
+
+
+@compiled
+def add_drift(
+    score: np.ndarray, bins: np.ndarray, slope: np.ndarray, gap: np.ndarray, rows: np.ndarray
+) -> None:
+    """Add to ``rows`` (5, n): sums of h - psi and of second order, extremes of g, least |u - g|.
+
+    Without a label of these events; ``slope`` and ``gap`` (E, B) are g and nothing for norm 2, and
+    for norm 1 the sign of g and |d|.
+    """
+    (E, n), absolute, g = score.shape, gap.shape[1] > 0, np.empty(TILE)
+    for start in range(0, n, TILE):
+        end = min(start + TILE, n)
+        first, other = rows[0, start:end], rows[1, start:end]
+        least, most, nearest = rows[2, start:end], rows[3, start:end], rows[4, start:end]
+        for k in range(E):
+            f, place, slopes = score[k, start:end], bins[k, start:end], slope[k]
+            for i in range(end - start):
+                g[i] = slopes[place[i]]
+            for i in range(end - start):
+                if absolute:
+                    near = np.float64(f[i])
+                    first[i] += gap[k, place[i]] + g[i] * near
+                    other[i] += near - gap[k, place[i]]
+                else:
+                    near = np.float64(f[i]) + g[i]
+                    first[i] += 2.0 * (g[i] * near)
+                    other[i] += near * near
+                least[i], most[i] = min(least[i], g[i]), max(most[i], g[i])
+                nearest[i] = min(nearest[i], near)
+
+
+@compiled
+def count_sizes(values: np.ndarray, frequency: np.ndarray) -> np.ndarray:
+    """(V, 2, C) rows and sums of each of V values, by size; negative ones count as 0."""
+    V, n = values.shape
+    out, size = np.zeros((V, 2, SIZES)), np.empty(n)
+    for k in range(V):
+        for i in range(n):
+            size[i] = max(values[k, i], 0.0)
+        bits, rows, sums = size.view(np.int64), out[k, 0], out[k, 1]
+        for i in range(n):
+            cell = min(max((bits[i] >> MANTISSA) - FIRST, 0), SIZES - 1)
+            rows[cell] += frequency[i]
+            sums[cell] += frequency[i] * size[i]
+    return out
 
 
 @compiled

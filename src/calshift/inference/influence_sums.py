@@ -132,13 +132,14 @@ def add_target_influence(
 
     Adds the values to ``total`` (n,); ``through`` as in `add_source_influence`.
     """
-    square = np.empty(len(bins))
-    for part in ScoreBlock(0, bins, bins, values.shape[1]).parts():
+    square = np.zeros(len(bins))
+    for rows, part in ScoreBlock(0, bins, bins, values.shape[1]).tiles():
         value = part.at_bins(values)
         if through.shape[1]:
-            value += through[part.events]
-        square[part.events] = _sum_squares(value, frequency)
-        total += np.add.reduce(value, axis=0)
+            value += through[part.events, rows]
+        f = None if frequency is None else frequency[rows]
+        square[part.events] += _sum_squares(value, f)
+        total[rows] += np.add.reduce(value, axis=0)
     return square
 
 
