@@ -11,10 +11,12 @@ import pytest
 
 import calshift
 from calshift import compiled
-from calshift._core import linalg, score_grid
+from calshift._core import linalg, predictions, score_grid
 from calshift.binning import find_edges, hat_basis, placement
+from calshift.diagnostics import label_tables
 from calshift.estimators import row_sums
-from calshift.inference import influence_sums, reliability_sums
+from calshift.inference import drift_sums, influence_sums, reliability_sums
+from calshift.results import drift as results_drift
 
 functions = pytest.importorskip(
     "calshift.compiled.functions", reason="compiled functions need numba: calshift[fast]"
@@ -39,6 +41,8 @@ class Sample:
         self.plugin = rng.uniform(size=E)
         self.through = rng.normal(size=(E, N))
         self.sketch = rng.normal(size=(E, B, D))
+        self.group = rng.integers(0, 3, N)
+        self.lines = rng.normal(size=(4, E, 3 * B))
         self.band = rng.uniform(0.5, 2, (E, B)), rng.uniform(0.1, 0.6, (E, B))
         self.cells = find_edges.count_cells.__wrapped__(self.score, self.frequency)
 
@@ -74,7 +78,34 @@ def source_influence(a: Sample, through: np.ndarray, own: float, threshold: floa
     return *rows, a.fit, a.plugin, through, own, a.sketch, threshold, 0.1, total, x
 
 
+def influence(a: Sample, groups: int, through: np.ndarray, threshold: float) -> tuple:
+    total, x = np.zeros(N), np.zeros((N, D))
+    rows, lines = (a.score, a.bins, a.true), np.ascontiguousarray(a.lines[..., : groups * B])
+    found = through, a.sketch, a.fit[3], threshold, total, x
+    return *rows, a.group, groups, a.frequency, lines, *found
+
+
+def matrix(a: Sample) -> np.ndarray:
+    """Rows with ties."""
+    return np.ascontiguousarray(np.round(a.score, 1).T)
+
+
+def drift(a: Sample, absolute: bool) -> tuple:
+    return a.score, a.bins, a.fit[0], a.fit[1] if absolute else ZERO_COLUMNS, np.zeros((5, N))
+
+
 CASES = [
+    (results_drift.count_sizes, lambda a: (a.lines[:, 0] ** 9, a.lines[0, 1] ** 2)),
+    (drift_sums.add_drift, lambda a: drift(a, False)),
+    (drift_sums.add_drift, lambda a: drift(a, True)),
+    (predictions.find_largest, lambda a: (matrix(a),)),
+    (predictions.find_largest, lambda a: (np.ascontiguousarray(matrix(a)[:, :3]),)),
+    (label_tables.sum_residuals, lambda a: (a.score.T, a.true % E, a.frequency)),
+    (row_sums.sum_groups, lambda a: (a.score, a.bins, B, a.true, a.group, 1, a.frequency)),
+    (row_sums.sum_groups, lambda a: (a.score, a.bins, B, a.true, a.group, 3, a.frequency)),
+    (influence_sums.add_influence, lambda a: influence(a, 3, a.through, -1.0)),
+    (influence_sums.add_influence, lambda a: influence(a, 1, ZERO_COLUMNS, 0.01)),
+    (influence_sums.add_influence, lambda a: influence(a, 3, ZERO_COLUMNS, 3.0)),
     (placement.locate, lambda a: (a.score, np.tile(np.arange(9985) // 40, (E, 1)).astype("u1"))),
     (find_edges.count_cells, lambda a: (a.score, a.frequency)),
     (find_edges.cut_cells, bins_of_cells),
@@ -144,6 +175,9 @@ def test_the_file_of_compiled_functions_imports_nothing_of_calshift():
     assert imported == {"__future__", "numpy", "numba"}
     assert functions.CELLS == score_grid.CELLS
     assert functions.CENTRE == score_grid.CENTRE
+    assert functions.MANTISSA == results_drift.MANTISSA
+    assert functions.FIRST == results_drift.FIRST
+    assert functions.SIZES == results_drift.CELLS_AN_OCTAVE * results_drift.OCTAVES
     assert functions.DISTINCT == hat_basis.DISTINCT
     assert functions.ROWS_A_SCORE == hat_basis.ROWS_A_SCORE
     assert score_grid.SHIFT[8] == functions.SHIFT

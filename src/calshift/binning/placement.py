@@ -18,6 +18,7 @@ from calshift.compiled import fastest
 BLOCK_EVENTS = 64  # transposed at once, to read whole cache lines
 TRANSPOSED_ROWS = 512  # at once, which stay in the cache
 PART_SCORES = 2**16  # of a part of a block: temporaries of that size stay in the cache
+TILE_SCORES, LEAST_TILE = 2**15, 1024  # of a tile, and its rows
 KEPT_SCORES = 2**22  # of a sample in memory whose blocks are kept between passes
 MOST_CORRECTIONS = 4  # edges in one cell of the grid, above which a search is faster
 
@@ -67,6 +68,26 @@ class ScoreBlock:
             here = slice(start, start + step)
             bins = None if self.bins is None else self.bins[here]
             yield ScoreBlock(self.first + start, self.score[here], bins, self.width)
+
+    def tiles(self) -> Iterator[tuple[slice, ScoreBlock]]:
+        """Parts of some rows and, unless these are few, some events, which stay in the cache."""
+        E, n = self.score.shape
+        step = max(LEAST_TILE, TILE_SCORES // E)
+        at_once = max(1, TILE_SCORES // min(step, max(n, 1)))
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            for first in range(0, E, at_once):
+                here = slice(first, first + at_once)
+                bins = None if self.bins is None else self.bins[here, rows]
+                score = self.score[here, rows]
+                yield rows, ScoreBlock(self.first + first, score, bins, self.width)
+
+    def residuals(self, true: np.ndarray) -> np.ndarray:
+        """(E, n) u = 1 - score of the event that came true, counted as these are, else -score."""
+        u = np.negative(self.score, dtype=float)
+        here = np.flatnonzero((true >= self.first) & (true < self.events.stop))
+        u[true[here] - self.first, here] += 1.0
+        return u
 
     def rows(self, start: int, stop: int) -> ScoreBlock:
         """The same events of some of the rows."""
@@ -212,7 +233,4 @@ def labelled_blocks(
     true = true_event(batch, locator.edges.events, locator.edges.which)
     for block in locator.blocks(batch):
         for part in block.parts():
-            u = np.negative(part.score, dtype=float)
-            here = np.flatnonzero((true >= part.first) & (true < part.events.stop))
-            u[true[here] - part.first, here] += 1.0
-            yield part, u
+            yield part, part.residuals(true)

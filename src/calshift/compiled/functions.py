@@ -14,6 +14,12 @@ CELLS, CENTRE = 9985, 4992  # of calshift._core.score_grid
 SHIFT, HALF = 45, 126 * 128 + (1023 - 127) * 128  # in double precision
 DISTINCT, ROWS_A_SCORE = 100, 10.0 * (1 - 1e-9)  # of calshift.binning.hat_basis
 
+MANTISSA, FIRST, SIZES = 48, (1023 + 16 - 64) * 16, 16 * 64  # of calshift.results.drift
+TILE = 512  # rows at a time, which stay in the cache
+
+reordered = njit(
+    cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"}
+)  # sums in any order
 compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 
 
@@ -30,7 +36,7 @@ def find_largest(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return place, most
 
 
-@compiled
+@reordered
 def sum_residuals(p: np.ndarray, y: np.ndarray, frequency: np.ndarray | None) -> np.ndarray:
     """(2, K) sums of |1_y - p|^2 and of its square over the rows of each label."""
     sums = np.zeros((2, p.shape[1]))
@@ -278,6 +284,36 @@ def sum_source(
 
 
 @compiled
+def sum_groups(
+    score: np.ndarray, bins: np.ndarray, width: int, true: np.ndarray, group: np.ndarray,
+    groups: int, frequency: np.ndarray | None,
+) -> np.ndarray:  # fmt: skip
+    """(3, E, B, G) sums of f, f u and f u^2 over the rows of each bin and group.
+
+    ``true`` as in `sum_source`; ``group`` (n,) is ignored if there is only one.
+    """
+    E, n = score.shape
+    out, u = np.empty((3, E, width, groups)), np.empty(n)
+    sums = np.empty((width * groups, 3))
+    for k in range(E):
+        _find_residuals(score[k], true, k, u)
+        sums[:] = 0.0
+        for i in range(n):
+            f = 1.0 if frequency is None else frequency[i]
+            c = np.uint64(bins[k, i])
+            if groups > 1:
+                c = c * np.uint64(groups) + np.uint64(group[i])
+            sums[c, 0] += f
+            sums[c, 1] += f * u[i]
+            sums[c, 2] += f * u[i] * u[i]
+        for b in range(width):
+            for g in range(groups):
+                for s in range(3):
+                    out[s, k, b, g] = sums[b * groups + g, s]
+    return out
+
+
+@compiled
 def add_source_influence(
     score: np.ndarray, bins: np.ndarray, true: np.ndarray, weight: np.ndarray,
     frequency: np.ndarray | None, fit: np.ndarray, plugin: np.ndarray, through: np.ndarray,
@@ -323,7 +359,50 @@ def add_source_influence(
     return noise, square
 
 
-@compiled
+@reordered
+def add_influence(
+    score: np.ndarray, bins: np.ndarray, true: np.ndarray, group: np.ndarray, groups: int,
+    frequency: np.ndarray | None, lines: np.ndarray, through: np.ndarray, sketch: np.ndarray,
+    trace: np.ndarray, threshold: float, total: np.ndarray, x: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """(E,) sums of squared influence over labelled rows of some events, none of weight below 1.
+
+    Adds to ``total`` and ``x`` as `add_source_influence` does. ``lines`` (4, E, B G) are of
+    `GroupSums`, ``trace`` (E, B) the trace weights of bins.
+    """
+    (E, n), D, estimated = score.shape, x.shape[1], through.shape[1] > 0
+    square, u, value, size = np.zeros(E), np.empty(TILE), np.empty(TILE), np.empty(TILE)
+    for start in range(0, n, TILE):
+        rows = slice(start, min(start + TILE, n))
+        moved, label, at = total[rows], group[rows], x[rows]
+        for k in range(E):
+            place, a, b, c, d = bins[k, rows], lines[0, k], lines[1, k], lines[2, k], lines[3, k]
+            _find_residuals(score[k, rows], true[rows], k, u)
+            for i in range(len(place)):
+                cell = np.uint64(place[i])
+                if groups > 1:
+                    cell = cell * np.uint64(groups) + np.uint64(label[i])
+                value[i] = a[cell] * u[i] + b[cell]
+                size[i] = c[cell] * u[i] + d[cell]
+            if estimated:
+                for i in range(len(place)):
+                    value[i] += through[k, start + i]
+            sums = 0.0
+            for i in range(len(place)):
+                f = 1.0 if frequency is None else frequency[start + i]
+                sums += value[i] * value[i] * f
+                moved[i] += value[i]
+            square[k] += sums
+            if D > 0:
+                for i in range(len(place)):
+                    bin_ = place[i]
+                    if threshold < 0 or size[i] * size[i] * trace[k, bin_] > threshold:
+                        for s in range(D):
+                            at[i, s] += size[i] * sketch[k, bin_, s]
+    return square
+
+
+@reordered
 def add_target_influence(
     bins: np.ndarray, frequency: np.ndarray | None, values: np.ndarray, through: np.ndarray,
     total: np.ndarray,
@@ -333,18 +412,68 @@ def add_target_influence(
     Adds the values to ``total`` (n,); ``through`` as in `add_source_influence`.
     """
     E, n = bins.shape
-    square, estimated = np.zeros(E), through.shape[1] > 0
-    for k in range(E):
-        sums = 0.0
-        for i in range(n):
-            value = values[k, bins[k, i]]
-            if estimated:
-                value += through[k, i]
-            total[i] += value
-            f = 1.0 if frequency is None else frequency[i]
-            sums += value * value * (f * min(f, 1.0))
-        square[k] = sums
+    square, estimated, value = np.zeros(E), through.shape[1] > 0, np.empty(TILE)
+    for start in range(0, n, TILE):
+        moved = total[start : min(start + TILE, n)]
+        for k in range(E):
+            place, values_k, sums = bins[k, start : start + TILE], values[k], 0.0
+            for i in range(len(place)):
+                value[i] = values_k[place[i]]
+                if estimated:
+                    value[i] += through[k, start + i]
+            for i in range(len(place)):
+                moved[i] += value[i]
+                f = 1.0 if frequency is None else frequency[start + i]
+                sums += value[i] * value[i] * (f * min(f, 1.0))
+            square[k] += sums
     return square
+
+
+@compiled
+def add_drift(
+    score: np.ndarray, bins: np.ndarray, slope: np.ndarray, gap: np.ndarray, rows: np.ndarray
+) -> None:
+    """Add to ``rows`` (5, n): sums of h - psi and of second order, extremes of g, least |u - g|.
+
+    Without a label of these events; ``slope`` and ``gap`` (E, B) are g and nothing for norm 2, and
+    for norm 1 the sign of g and |d|.
+    """
+    (E, n), absolute, g = score.shape, gap.shape[1] > 0, np.empty(TILE)
+    for start in range(0, n, TILE):
+        end = min(start + TILE, n)
+        first, other = rows[0, start:end], rows[1, start:end]
+        least, most, nearest = rows[2, start:end], rows[3, start:end], rows[4, start:end]
+        for k in range(E):
+            f, place, slopes = score[k, start:end], bins[k, start:end], slope[k]
+            for i in range(end - start):
+                g[i] = slopes[place[i]]
+            for i in range(end - start):
+                if absolute:
+                    near = np.float64(f[i])
+                    first[i] += gap[k, place[i]] + g[i] * near
+                    other[i] += near - gap[k, place[i]]
+                else:
+                    near = np.float64(f[i]) + g[i]
+                    first[i] += 2.0 * (g[i] * near)
+                    other[i] += near * near
+                least[i], most[i] = min(least[i], g[i]), max(most[i], g[i])
+                nearest[i] = min(nearest[i], near)
+
+
+@compiled
+def count_sizes(values: np.ndarray, frequency: np.ndarray) -> np.ndarray:
+    """(V, 2, C) rows and sums of each of V values, by size; negative ones count as 0."""
+    V, n = values.shape
+    out, size = np.zeros((V, 2, SIZES)), np.empty(n)
+    for k in range(V):
+        for i in range(n):
+            size[i] = max(values[k, i], 0.0)
+        bits, rows, sums = size.view(np.int64), out[k, 0], out[k, 1]
+        for i in range(n):
+            cell = min(max((bits[i] >> MANTISSA) - FIRST, 0), SIZES - 1)
+            rows[cell] += frequency[i]
+            sums[cell] += frequency[i] * size[i]
+    return out
 
 
 @compiled

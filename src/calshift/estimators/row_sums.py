@@ -12,7 +12,8 @@ from calshift.binning.placement import BinLocator, ScoreBlock, labelled_blocks, 
 from calshift.compiled import fastest
 from calshift.estimators.regression import SMALLEST_GAP, ResidualRegression, sign
 
-MOST_SUMS = 2**20  # by event, bin and label
+MOST_SUMS = 2**20  # by event, bin and group
+ROUNDING_OF_SQUARES = 1e-12  # relative
 MOST_PROJECTED = 6_000_000  # by event, knot and label
 
 
@@ -77,38 +78,85 @@ class TargetSums:
         return Tally(count=count, score=score)
 
 
-@dataclass(frozen=True)
-class SourceSumsByLabel:
-    """Summand: rows and residuals of the source by bin and label, (E, B, S) of the S classes seen.
+@fastest
+def sum_groups(
+    score: np.ndarray, bins: np.ndarray, width: int, true: np.ndarray, group: np.ndarray,
+    groups: int, frequency: np.ndarray | None,
+) -> np.ndarray:  # fmt: skip
+    """(3, E, B, G) sums of f, f u and f u^2 over the rows of each bin and group.
 
-    With these neither the class weights nor the regressions need another pass.
+    ``true`` as in `sum_source`; ``group`` (n,) is ignored if there is only one.
+    """
+    out = np.zeros((3, len(score), width * groups))
+    for rows, part in ScoreBlock(0, score, bins, width).tiles():
+        place = part.place if groups == 1 else part.place * groups + group[rows]
+        u, f = part.residuals(true[rows]), None if frequency is None else frequency[rows]
+        size, shape = len(u) * width * groups, (len(u), -1)
+        weighed = u if f is None else u * f
+        each = None if f is None else np.broadcast_to(f, u.shape).ravel()
+        values = (each, weighed.ravel(), (weighed * u).ravel())
+        for s, one in enumerate(values):
+            out[s, part.events] += np.bincount(place.ravel(), one, size).reshape(shape)
+    return out.reshape(3, len(score), width, groups)
+
+
+@dataclass(frozen=True)
+class SourceSumsByGroup:
+    """Summand: rows, residuals and their squares by bin and group of classes, (E, B, G) each.
+
+    Where the classes of a group have equal weights, neither these nor the regressions need another
+    pass, nor does the noise of the regressions (`noise_by_group`).
     """
 
     locator: BinLocator
-    seen: np.ndarray
+    group: np.ndarray  # (K,)
+    groups: int
 
     @staticmethod
-    def fits_memory(locator: BinLocator, seen: np.ndarray) -> bool:
+    def fits_memory(locator: BinLocator, groups: int) -> bool:
         """Whether there are few enough of these sums."""
-        return len(locator.edges) * locator.width * int(seen.sum()) <= MOST_SUMS
+        return len(locator.edges) * locator.width * groups <= MOST_SUMS
 
     def __call__(self, batch: Predictions) -> Tally:
-        S, f = int(self.seen.sum()), batch.sample_weight
-        rows, residual = np.zeros((2, len(self.locator.edges), self.locator.width, S))
-        code = batch.codes(self.seen)
-        for part, u in labelled_blocks(batch, self.locator):
-            cell, shape = (part.place * S + code).ravel(), (len(u), part.width, S)
-            each = None if f is None else np.tile(f, len(u))
-            size = int(np.prod(shape))
-            rows[part.events] = np.bincount(cell, each, size).reshape(shape)
-            u = u.ravel() if each is None else u.ravel() * each
-            residual[part.events] = np.bincount(cell, u, size).reshape(shape)
-        return Tally(rows=rows, residual=residual)
+        edges, width, G = self.locator.edges, self.locator.width, self.groups
+        group = batch.labels if G == 1 else self.group[batch.labels]
+        true = true_event(batch, edges.events, edges.which)
+        sums = np.empty((3, len(edges), width, G))
+        for block in self.locator.blocks(batch):
+            assert block.bins is not None
+            asked = width, true - block.first, group, G, batch.sample_weight
+            sums[:, block.events] = sum_groups(block.score, block.bins, *asked)
+        return Tally(rows=sums[0], residual=sums[1], square=sums[2])
+
+
+def noise_by_group(sums: Tally, fits: ResidualRegression, w: np.ndarray) -> np.ndarray:
+    """(4, E, B) sums over rows of w^2 e^2 / (1 - l), l w e / (1 - l), the first times l, and w^2.
+
+    From sums by group, for weights w of the groups.
+    """
+    rows, g = sums["rows"], fits.value[..., None]
+    leverage = fits.leverage[..., None] * w
+    left_out = w / np.maximum(1 - leverage, SMALLEST_GAP)
+    squared = sum_squared_excess(sums, g) * (w * left_out)
+    pull = (sums["residual"] - g * rows) * (left_out * leverage)
+    return np.stack([squared.sum(2), pull.sum(2), (squared * leverage).sum(2), rows @ w**2])
+
+
+def sum_squared_excess(sums: Tally, g: np.ndarray) -> np.ndarray:
+    """(E, B, G) sums of (u - g)^2, from the mean and the variance of u in each bin and group."""
+    rows, residual, square = sums.values()
+    mean = np.divide(residual, rows, out=np.zeros_like(rows), where=rows > 0)
+    within = square - residual * mean
+    within[within < ROUNDING_OF_SQUARES * square] = 0.0
+    return np.asarray(within + rows * (mean - g) ** 2)
 
 
 def weigh_labels(sums: Tally, w: np.ndarray) -> Tally:
-    """The source's part of `BinSums`, for weights w of the classes seen."""
+    """The source's part of `BinSums`, for weights w of the groups."""
     rows = sums["rows"]
+    if len(w) == 1 and w[0] == 1:
+        rows, residual = rows[..., 0], sums["residual"][..., 0]
+        return Tally(rows=rows, usable=rows, mass=rows, square=rows, residual=residual)
     return Tally(
         rows=rows.sum(axis=2),
         usable=rows @ (w > 0).astype(float),

@@ -14,10 +14,36 @@ import numpy as np
 
 from calshift._core.predictions import Predictions
 from calshift.binning.placement import ScoreBlock
+from calshift.compiled import fastest
 from calshift.estimators.regression import sign
 from calshift.inference.row_influence import InfluenceTables
 from calshift.inference.signed_residuals import SignedResiduals
 from calshift.results.drift import count_sizes
+
+
+@fastest
+def add_drift(
+    score: np.ndarray, bins: np.ndarray, slope: np.ndarray, gap: np.ndarray, rows: np.ndarray
+) -> None:
+    """Add to ``rows`` (5, n): sums of h - psi and of second order, extremes of g, least |u - g|.
+
+    Without a label of these events; ``slope`` and ``gap`` (E, B) are g and nothing for norm 2, and
+    for norm 1 the sign of g and |d|.
+    """
+    for here, part in ScoreBlock(0, score, bins, slope.shape[1]).tiles():
+        first, other, least, most, nearest = rows[:, here]
+        g = part.at_bins(slope)
+        if gap.shape[1]:
+            near, d = part.score, part.at_bins(gap)
+            first += (d + g * near).sum(axis=0)
+            other += (near - d).sum(axis=0)
+        else:
+            near = part.score + g
+            first += 2 * np.einsum("en,en->n", g, near)
+            other += np.einsum("en,en->n", near, near)
+        np.minimum(least, g.min(axis=0), out=least)
+        np.maximum(most, g.max(axis=0), out=most)
+        np.minimum(nearest, near.min(axis=0), out=nearest)
 
 
 class DriftTerms:
@@ -29,30 +55,19 @@ class DriftTerms:
     def __init__(
         self, batch: Predictions, tables: InfluenceTables, signs: SignedResiduals | None
     ) -> None:
-        n = len(batch)
         self.batch, self.tables, self.signs = batch, tables, signs
-        edges = tables.locator.edges
-        self.no_event = edges.events.count == 1 or len(edges.which) < edges.events.count
-        self.first, self.other = np.zeros(n), np.zeros(n)
-        none = 0.0 if self.no_event else np.inf
-        self.least, self.most = np.full(n, none), np.full(n, -none)
-        self.nearest = np.full(n, 0.5 if self.no_event else np.inf)
+        edges, g = tables.locator.edges, tables.fits.value
+        no_event = edges.events.count == 1 or len(edges.which) < edges.events.count
+        none, nearest = (0.0, 0.5) if no_event else (np.inf, np.inf)
+        self.rows = np.empty((5, len(batch)))
+        self.rows[:] = np.array([0.0, 0.0, none, -none, nearest])[:, None]
+        self.slope, self.gap = (g, g[:, :0]) if signs is None else (sign(g), signs.gap)
 
     def add(self, block: ScoreBlock) -> None:
         """Some more events."""
-        for part in block.parts():
-            g = part.at_bins(self.tables.fits.value)
-            if self.signs is None:
-                near = part.score + g  # 1 - near is u - g of the label's own event
-                self.first += 2 * np.einsum("en,en->n", g, near)
-                self.other += np.einsum("en,en->n", near, near)
-            else:
-                near, g, gap = part.score, sign(g), part.at_bins(self.signs.gap)
-                self.first += (gap + g * near).sum(axis=0)
-                self.other += (near - gap).sum(axis=0)
-            np.minimum(self.least, g.min(axis=0), out=self.least)
-            np.maximum(self.most, g.max(axis=0), out=self.most)
-            np.minimum(self.nearest, near.min(axis=0), out=self.nearest)
+        here = block.events
+        assert block.bins is not None
+        add_drift(block.score, block.bins, self.slope[here], self.gap[here], self.rows)
 
     def histograms(self, phi: np.ndarray) -> np.ndarray:
         """(3, 2, C) of the largest change upwards, downwards, and of second order."""
@@ -61,14 +76,15 @@ class DriftTerms:
     def largest(self, phi: np.ndarray) -> np.ndarray:
         """(3, n) of each row, with the label for which it is largest."""
         through, by_label = self._through_weights(phi)
-        own = 1 - 2 * self.nearest  # of the label's event, beyond that of all others
+        first, other, least, most, nearest = self.rows
+        own = 1 - 2 * nearest  # of the label's event, beyond that of all others
         if self.signs is None:
-            up = self.first - 2 * self.least + through
-            down = 2 * self.most - self.first - through
-            second = self.other + own
+            up = first - 2 * least + through
+            down = 2 * most - first - through
+            second = other + own
         else:
-            up = self.first - self.least + through
-            down, second = self.other + own - through, 0 * own
+            up = first - least + through
+            down, second = other + own - through, 0 * own
         values = np.stack([up + by_label.max(), down - by_label.min(), second])
         return np.asarray(values / len(self.tables.fits.value))
 

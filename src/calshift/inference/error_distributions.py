@@ -25,6 +25,7 @@ from calshift.estimators.debiased import (
     trace_in_moments,
     unfold_errors,
 )
+from calshift.estimators.weight_bias import WeightDraws
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.influence_sums import (
     CurvePlan,
@@ -69,7 +70,9 @@ def estimate_events(
         source, target = Blocks(source), None if target is None else Blocks(target)
     weight_noise = _target_noise(tables, target)
     if not interval:
-        sums = source.total(SourceInfluenceSums(tables))
+        known = tables.by_group is not None and tables.scaled_weights.influence is None
+        again = not known or tables.stratified
+        sums = source.total(SourceInfluenceSums(tables)) if again else Tally()
         return EventEstimates(errors(tables.fits, norm, _noise(tables, sums, weight_noise)))
     asked = norm, debias, weight_noise, signed, curves
     return _with_distributions(tables, (source, target), *asked)
@@ -101,8 +104,11 @@ def _with_distributions(
     first = _first_order(tables, (sums, others), "squared", tables.gradient_by_weight, source)
     whole = _covariance_of_all(tables, sums, weight_noise)
     linear = _squared_distributions(tables, noise, whole, *first[:2])
-    residual_bias = regression_noise(fits, sums["noise"]).trace
-    mean, each = _with_drawn_weights(tables, linear, residual_bias)
+    mean, each = linear
+    if tables.weight_draws is not None:
+        mean, each = _with_drawn_weights(
+            tables.weight_draws, linear, regression_noise(fits, tables.noise_sums(sums)).trace
+        )
     kept_curves = None
     drift = None if others is None else DriftInfluence.of(others["drift"])
     if plan is not None and others is not None:
@@ -150,7 +156,7 @@ def _noise(tables: InfluenceTables, sums: Tally, weight_noise: np.ndarray) -> Re
     Estimated weights add sum_i (o_i phi_i' Gam' + its transpose) + Gam (sum phi phi') Gam'. If
     class counts were fixed, the part between the classes is subtracted.
     """
-    fits, own = tables.fits, regression_noise(tables.fits, sums["noise"])
+    fits, own = tables.fits, regression_noise(tables.fits, tables.noise_sums(sums))
     estimated, covariance, bias = "cross" in sums, own.covariance, None
     if (estimated or tables.stratified) and covariance.ndim == 2:
         covariance = covariance[:, :, None] * np.eye(covariance.shape[1])
@@ -296,14 +302,12 @@ def _squared_distributions(
 
 
 def _with_drawn_weights(
-    tables: InfluenceTables,
+    draws: WeightDraws,
     linear: tuple[SquaredErrorDistribution, SquaredErrorDistribution],
     residual_bias: np.ndarray,
 ) -> tuple[_Distribution, _Distribution]:
-    """The distributions with the weights' part by draws, where weights were drawn."""
-    if tables.weight_draws is None:
-        return linear
-    changes = tables.weight_draws.changes(residual_bias)
+    """The distributions with the weights' part by draws."""
+    changes = draws.changes(residual_bias)
     means = changes.mean(axis=1), changes
     found = [
         EstimatedWeightsDistribution.of(one, np.maximum(one.bias - drawn.mean(axis=0), 0.0), drawn)

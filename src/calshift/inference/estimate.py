@@ -31,7 +31,7 @@ from calshift.estimators.regression import (
 from calshift.estimators.row_sums import (
     LabelSums,
     SourceSums,
-    SourceSumsByLabel,
+    SourceSumsByGroup,
     TargetSums,
     excess_by_label,
     weigh_labels,
@@ -43,8 +43,10 @@ from calshift.inference.error_distributions import estimate_events
 from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.influence_sums import CurvePlan
 from calshift.inference.options import Options
-from calshift.inference.row_influence import InfluenceTables
+from calshift.inference.row_influence import GroupSums, InfluenceTables
 from calshift.weights.influence import ScaledWeights, WeightInfluence
+
+SUMS_A_ROW = 4  # of an event, above which sums by bin and group take longer than the rows
 
 
 def event_errors(
@@ -154,7 +156,7 @@ def _estimate_by_regression(
     """Plug-in and debiased: residuals regressed on the bins' sums, then their noise."""
     locator, debias = bins.locator(source, target), options.estimator == "debiased"
     labels = weights.influence is not None and (interval or debias)
-    fits, by_label = _fit(source, target, bins, locator, weights, labels)
+    fits, by_label, by_group = _fit(source, target, bins, locator, weights, labels)
     tables = InfluenceTables(
         fits,
         weights,
@@ -164,6 +166,7 @@ def _estimate_by_regression(
         counts=source.summary.class_effective_size,
         stratified=options.stratified,
         by_label=by_label.get("excess"),
+        by_group=by_group,
         weight_draws=_weight_draws(fits, by_label, weights),
     )
     asked = options.norm, debias, interval, by_label.get("signed"), curves
@@ -188,23 +191,38 @@ def _fit(
     locator: BinLocator,
     weights: ScaledWeights,
     labels: bool,
-) -> tuple[ResidualRegression, Tally]:
-    """The regressions, and with ``labels`` sums of their residuals by label."""
+) -> tuple[ResidualRegression, Tally, GroupSums | None]:
+    """The regressions, with ``labels`` sums of residuals by label, and sums by groups if few."""
     count, score, seen = bins.count, bins.score, weights.seen
     if count is None or score is None:
         at = source if target is None else target
         count, score = at.total(TargetSums(locator)).values()
-    once = labels and SourceSumsByLabel.fits_memory(locator, seen)
-    if once:
-        by_label = source.total(SourceSumsByLabel(locator, seen))
-        sums = weigh_labels(by_label, weights.values[seen])
-    else:
+    values, group = _group_classes(weights, labels)
+    few = labels or locator.width * len(values) <= SUMS_A_ROW * source.summary.rows
+    if not (few and SourceSumsByGroup.fits_memory(locator, len(values))):
         sums = source.total(SourceSums(locator, weights.values))
+        fits = fit_residuals(BinSums(**sums, count=count, score=score), bins.edges)
+        found = LabelSums(locator, fits, seen, weights.values[seen])
+        return fits, source.total(found) if labels else Tally(), None
+    by_group = source.total(SourceSumsByGroup(locator, group, len(values)))
+    sums = weigh_labels(by_group, values)
     fits = fit_residuals(BinSums(**sums, count=count, score=score), bins.edges)
-    if once:
-        return fits, excess_by_label(by_label, fits, weights.values[seen])
-    found = LabelSums(locator, fits, seen, weights.values[seen])
-    return fits, source.total(found) if labels else Tally()
+    by_label = excess_by_label(by_group, fits, values) if labels else Tally()
+    plain = not source.summary.light  # else 1 - l depends on the row
+    return fits, by_label, GroupSums(by_group, values, group) if plain else None
+
+
+def _group_classes(weights: ScaledWeights, labels: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of groups of classes, and the group (K,) of each class: of its own with ``labels``.
+
+    Classes that are not seen have no rows.
+    """
+    if labels:
+        return weights.values[weights.seen], np.cumsum(weights.seen) - 1
+    values, place = np.unique(weights.values[weights.seen], return_inverse=True)
+    group = np.zeros(len(weights.seen), np.intp)
+    group[weights.seen] = place
+    return values, group
 
 
 def _estimate_by_kernel(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from calshift.weights.influence import ScaledWeights
 CurveSummand = Callable[[Predictions, np.ndarray], Tally]  # target rows, their influence
 CurvePlan = Callable[[np.ndarray], CurveSummand]  # errors by class, NaN if left out
 
+BLOCK_SCORES, BLOCK_ROWS = 2**17, (256, 8192)  # scores, and rows, whose influence is found at once
 SPARSE = 8  # rows to one above the threshold, from which only those are sketched
 
 
@@ -69,23 +71,56 @@ def add_source_influence(
         total += np.add.reduce(value, axis=0)
         if x.shape[1]:
             one = pulled * left_out  # of one row, whatever its frequency
-            _add_sketch(part, pulled, gap, one * part.at_bins(fit[3]) > threshold, sketch, x)
+            above = None if threshold < 0 else one * part.at_bins(fit[3]) > threshold
+            Z = sketch[here].reshape(-1, x.shape[1])
+            _add_sketch(pulled / np.sqrt(gap), part.place, above, Z, x)
     return noise, square
 
 
+@fastest
+def add_influence(
+    score: np.ndarray, bins: np.ndarray, true: np.ndarray, group: np.ndarray, groups: int,
+    frequency: np.ndarray | None, lines: np.ndarray, through: np.ndarray, sketch: np.ndarray,
+    trace: np.ndarray, threshold: float, total: np.ndarray, x: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """(E,) sums of squared influence over labelled rows of some events, none of weight below 1.
+
+    Adds to ``total`` and ``x`` as `add_source_influence` does. ``lines`` (4, E, B G) are of
+    `GroupSums`, ``trace`` (E, B) the trace weights of bins.
+    """
+    square, D = np.zeros(len(score)), x.shape[1]
+    for rows, part in ScoreBlock(0, score, bins, trace.shape[1]).tiles():
+        here, place = part.events, part.place
+        cell = place if groups == 1 else place * groups + group[rows]
+        u, f = part.residuals(true[rows]), None if frequency is None else frequency[rows]
+        slope, offset, pull, rest = (one[here].ravel() for one in lines)
+        value = slope.take(cell, mode="clip")
+        value *= u
+        value += offset.take(cell, mode="clip")
+        if through.shape[1]:
+            value += through[here, rows]
+        square[here] += np.einsum("en,en->e", value, value if f is None else value * f)
+        total[rows] += np.add.reduce(value, axis=0)
+        if D:
+            size = pull.take(cell, mode="clip")
+            size *= u
+            size += rest.take(cell, mode="clip")
+            above = None if threshold < 0 else size**2 * part.at_bins(trace) > threshold
+            _add_sketch(size, place, above, sketch[here].reshape(-1, D), x[rows])
+    return square
+
+
 def _add_sketch(
-    part: ScoreBlock, pulled: np.ndarray, gap: np.ndarray, above: np.ndarray, sketch: np.ndarray,
-    x: np.ndarray,
-) -> None:  # fmt: skip
-    """Add w e / sqrt(1 - l) times the sketch, for rows above the threshold."""
-    Z = sketch[part.events].reshape(-1, sketch.shape[2])
-    if np.count_nonzero(above) * SPARSE > above.size:
-        x += sparse_rows(pulled / np.sqrt(gap) * above, part.place, len(Z)) @ Z
+    size: np.ndarray, place: np.ndarray, above: np.ndarray | None, Z: np.ndarray, x: np.ndarray
+) -> None:
+    """Add w e / sqrt(1 - l), (E, n), times the sketch, of all rows or those above a threshold."""
+    if above is None or np.count_nonzero(above) * SPARSE > above.size:
+        size = size if above is None else size * above
+        x += sparse_rows(size, place, len(Z)) @ Z
         return
     for k, these in enumerate(above):
         row = np.flatnonzero(these)
-        size = pulled[k, row] / np.sqrt(gap[k, row])
-        x[row] += size[:, None] * Z[part.place[k, row]]
+        x[row] += size[k, row, None] * Z[place[k, row]]
 
 
 @fastest
@@ -97,13 +132,14 @@ def add_target_influence(
 
     Adds the values to ``total`` (n,); ``through`` as in `add_source_influence`.
     """
-    square = np.empty(len(bins))
-    for part in ScoreBlock(0, bins, bins, values.shape[1]).parts():
+    square = np.zeros(len(bins))
+    for rows, part in ScoreBlock(0, bins, bins, values.shape[1]).tiles():
         value = part.at_bins(values)
         if through.shape[1]:
-            value += through[part.events]
-        square[part.events] = _sum_squares(value, frequency)
-        total += np.add.reduce(value, axis=0)
+            value += through[part.events, rows]
+        f = None if frequency is None else frequency[rows]
+        square[part.events] += _sum_squares(value, f)
+        total[rows] += np.add.reduce(value, axis=0)
     return square
 
 
@@ -133,6 +169,10 @@ class SourceInfluenceSums:
     signs: SignedResiduals | None = None
 
     def __call__(self, batch: Predictions) -> Tally:
+        first, *rest = batch.blocks(_rows_at_once(batch.n_classes))
+        return reduce(add, map(self._sum_rows, rest), self._sum_rows(first))
+
+    def _sum_rows(self, batch: Predictions) -> Tally:
         tables, phi = self.tables, self.tables.scaled_weights.source_influence(batch)
         out = self._squared(batch, phi)
         parts: list[Any] = []
@@ -154,34 +194,80 @@ class SourceInfluenceSums:
     def _fit(self) -> np.ndarray:
         """(4, E, B) g, leverage, gradient and, if only some rows are sketched, trace weight."""
         fits = self.tables.fits
-        trace_weight = fits.trace_weight if self.threshold >= 0 else np.zeros_like(fits.value)
-        return np.stack([fits.value, fits.leverage, fits.gradient, trace_weight])
+        return np.stack([fits.value, fits.leverage, fits.gradient, self._trace_weight])
+
+    @cached_property
+    def _trace_weight(self) -> np.ndarray:
+        fits = self.tables.fits
+        return fits.trace_weight if self.threshold >= 0 else np.zeros_like(fits.value)
 
     def _squared(self, batch: Predictions, phi: np.ndarray) -> Tally:
         """Noise, influence on |a|^2, and the residuals' part of S in directions of the sketch."""
-        tables, fits, f = self.tables, self.tables.fits, batch.sample_weight
-        edges, weight = tables.locator.edges, tables.scaled_weights.values[batch.labels]
-        sketch = tables.sketch if self.interval else np.zeros((*fits.value.shape, 0))
+        tables, shape, out = self.tables, self.tables.fits.value.shape, Tally()
+        if not self.interval and tables.by_group is not None:
+            return out
+        sketch = tables.sketch if self.interval else np.zeros((*shape, 0))
         direct, x = phi if self.interval else phi[:, :0], np.zeros((len(batch), sketch.shape[2]))
-        noise, square = np.zeros((4, *fits.value.shape)), np.zeros(len(fits.value))
-        total, true = np.zeros(len(batch)), true_event(batch, edges.events, edges.which)
+        square, total = np.zeros(shape[0]), np.zeros(len(batch))
+        noise = None if tables.by_group is not None else np.zeros((4, *shape))
+        true = true_event(batch, tables.locator.edges.events, tables.locator.edges.which)
         for block in tables.locator.blocks(batch):
-            assert block.bins is not None
-            here = block.events
-            noise[:, here], square[here] = add_source_influence(
-                block.score, block.bins, true - block.first, weight, f,
-                np.ascontiguousarray(self._fit[:, here]), fits.plugin[here],
-                through_weights(tables.gradient_by_weight, here, direct), tables.own_share,
-                sketch[here], self.threshold, SMALLEST_GAP, total, x,
-            )  # fmt: skip
-        out = Tally(noise=noise)
+            here, among = block.events, true - block.first
+            through = through_weights(tables.gradient_by_weight, here, direct)
+            if noise is None:
+                square[here] = self._add_lines(batch, block, among, through, total, x)
+            else:
+                noise[:, here], square[here] = self._add_rows(
+                    batch, block, among, through, total, x
+                )
+        if noise is not None:
+            out["noise"] = noise
         if self.interval:
             out["squared"] = influence_tally(batch, square, total, self.kept)
         if x.shape[1]:
+            f = batch.sample_weight
             out["whole"] = x.T @ (x if f is None else x * batch.squared_frequency[:, None])
             if tables.stratified:
                 out["whole_by_label"] = sum_by_label(batch, x)
         return out
+
+    def _add_lines(
+        self, batch: Predictions, block: ScoreBlock, true: np.ndarray, through: np.ndarray,
+        total: np.ndarray, x: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
+        """`add_influence` of a block, from sums by group."""
+        tables, here = self.tables, block.events
+        assert tables.by_group is not None
+        assert tables.lines is not None
+        assert block.bins is not None
+        groups = len(tables.by_group.weights)
+        group = batch.labels if groups == 1 else tables.by_group.group[batch.labels]
+        sketch = tables.sketch if x.shape[1] else np.zeros((len(tables.lines[0]), 0, 0))
+        return add_influence(
+            block.score, block.bins, true, group, groups, batch.sample_weight,
+            np.ascontiguousarray(tables.lines[:, here]), through, sketch[here],
+            self._trace_weight[here], self.threshold, total, x,
+        )  # fmt: skip
+
+    def _add_rows(
+        self, batch: Predictions, block: ScoreBlock, true: np.ndarray, through: np.ndarray,
+        total: np.ndarray, x: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """`add_source_influence` of a block."""
+        tables, here = self.tables, block.events
+        weight = tables.scaled_weights.values[batch.labels]
+        sketch = tables.sketch if x.shape[1] else np.zeros((*tables.fits.value.shape, 0))
+        assert block.bins is not None
+        return add_source_influence(
+            block.score, block.bins, true, weight, batch.sample_weight,
+            np.ascontiguousarray(self._fit[:, here]), tables.fits.plugin[here], through,
+            tables.own_share, sketch[here], self.threshold, SMALLEST_GAP, total, x,
+        )  # fmt: skip
+
+
+def _rows_at_once(classes: int) -> int:
+    """Rows whose influence is found at once, so that it stays in the cache."""
+    return int(np.clip(BLOCK_SCORES // classes, *BLOCK_ROWS))
 
 
 def through_weights(by_weight: np.ndarray, events: slice, phi: np.ndarray) -> np.ndarray:

@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
 from calshift.binning.placement import BinLocator, ScoreBlock
 from calshift.estimators.regression import SMALLEST_GAP, ResidualRegression
+from calshift.estimators.row_sums import noise_by_group
 from calshift.estimators.weight_bias import WeightDraws
 from calshift.weights.influence import ScaledWeights
 
@@ -35,6 +37,26 @@ def _random_signs(E: int, R: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
+class GroupSums:
+    """Sums of `SourceSumsByGroup`, weights (G,) of the groups, and the group (K,) of each class."""
+
+    sums: Tally
+    weights: np.ndarray
+    group: np.ndarray
+
+    def lines(self, fits: ResidualRegression, own: float) -> np.ndarray:
+        """(4, E, B G) a, b, c, d of each bin and group.
+
+        The influence of a row on |a|^2 is a u + b, and w e / sqrt(1 - l) is c u + d.
+        """
+        g, w = fits.value[..., None], self.weights
+        gap = np.maximum(1 - fits.leverage[..., None] * w, SMALLEST_GAP)
+        slope, pull = fits.gradient[..., None] * (w / gap), w / np.sqrt(gap)
+        offset = own * (g**2 - fits.plugin[:, None, None]) - slope * g
+        return np.stack([slope, offset, pull, -pull * g]).reshape(4, len(g), -1)
+
+
+@dataclass(frozen=True)
 class InfluenceTables:
     """The regressions of E events, and derivatives by which rows influence them.
 
@@ -48,6 +70,8 @@ class InfluenceTables:
     counts : (K,) effective sizes of the source's classes
     stratified : whether these are fixed by design
     by_label : (E, R, S) X' e by label of the classes seen; None if the weights are given
+    by_group : sums over the source by groups of classes with equal weights; None if these are
+        too many, or rows count less than one
     weight_draws : what drawn class weights change, or None
     """
 
@@ -59,6 +83,7 @@ class InfluenceTables:
     counts: np.ndarray
     stratified: bool = False
     by_label: np.ndarray | None = None
+    by_group: GroupSums | None = None
     weight_draws: WeightDraws | None = None
 
     @cached_property
@@ -75,6 +100,17 @@ class InfluenceTables:
             return np.zeros((0, len(self.fits.coefficients)))
         by = np.einsum("ers,er->se", self.by_weight, self.fits.weighted_coefficients)
         return np.asarray(2 * by)
+
+    @cached_property
+    def lines(self) -> np.ndarray | None:
+        """(4, E, B G) what `GroupSums` says of the influence of rows, if there are such sums."""
+        return None if self.by_group is None else self.by_group.lines(self.fits, self.own_share)
+
+    def noise_sums(self, sums: Tally) -> np.ndarray:
+        """(4, E, B) for `regression_noise`; ``sums`` over rows have them if groups do not."""
+        if self.by_group is None:
+            return np.asarray(sums["noise"])
+        return noise_by_group(self.by_group.sums, self.fits, self.by_group.weights)
 
     @property
     def own_share(self) -> float:

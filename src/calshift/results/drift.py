@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.frozen import Frozen
+from calshift.compiled import fastest
 
 SPREAD = 0.1  # least share of the target's rows over which the other distribution is spread
 CELLS_AN_OCTAVE, OCTAVES = 16, 64  # of the grid of sizes, which ends at 2^16
@@ -91,18 +92,16 @@ class DriftInfluence(Frozen):
         return np.concatenate([np.zeros((2, 3, 1)), np.cumsum(both, axis=2)], axis=2)
 
 
+@fastest
 def count_sizes(values: np.ndarray, frequency: np.ndarray) -> np.ndarray:
     """(V, 2, C) rows and sums of each of V values, by size; negative ones count as 0."""
-    values = np.maximum(values, 0.0)
-    cell = (values.view(np.int64) >> MANTISSA) - FIRST
-    cell = np.clip(cell, 0, CELLS_AN_OCTAVE * OCTAVES - 1)
     C = CELLS_AN_OCTAVE * OCTAVES
-    return np.stack(
-        [
-            np.stack([np.bincount(here, f, C) for f in (frequency, frequency * value)])
-            for here, value in zip(cell, values, strict=True)
-        ]
-    )
+    out = np.empty((len(values), 2, C))
+    for k, value in enumerate(np.maximum(values, 0.0)):
+        cell = (value.view(np.int64) >> MANTISSA) - FIRST
+        cell = np.clip(cell, 0, C - 1)
+        out[k] = [np.bincount(cell, f, C) for f in (frequency, frequency * value)]
+    return out
 
 
 def widen(ends: Any, influence: DriftInfluence, drift: float) -> tuple[Any, Any]:
