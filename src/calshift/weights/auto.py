@@ -19,15 +19,10 @@ import numpy as np
 
 from calshift.engines.base import Engine
 from calshift.scaling.fit import fit_scaling
-from calshift.weights.influence import (
-    FeatureInfluence,
-    WeightFit,
-    prior_terms,
-    source_products,
-)
+from calshift.weights.influence import FeatureInfluence, WeightFit, prior_terms, source_products
 from calshift.weights.likelihood import fit_likelihood
 from calshift.weights.matched import fit_matched
-from calshift.weights.row_products import LinearTerms, sum_products
+from calshift.weights.row_products import LinearTerms
 
 RELAXATION = (0.01, 0.1)  # of the prior of the calibrator's biases: at least, at most
 MANY_CLASSES = 10.0  # about which it decreases
@@ -38,7 +33,7 @@ def auto(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     relaxation = relaxation_of_prior(int(np.count_nonzero(class_counts)))
     calibrate = fit_scaling("bcts", source, class_counts, relaxation=relaxation)
     likelihood = fit_likelihood(source, target, class_counts, calibrate)
-    matched = fit_matched(source, target, class_counts, calibrate, likelihood.weights)
+    matched = fit_matched(source, target, class_counts, calibrate, likelihood)
     n, m = float(class_counts.sum()), target.summary.effective_size
     first, second = prior_terms(matched), prior_terms(likelihood)
     products = source_products(first + second, source, matched.products)
@@ -93,8 +88,8 @@ class CombinedInfluence(FeatureInfluence):
 def _target_products(target: Engine, matched: WeightFit, likelihood: WeightFit) -> np.ndarray:
     """(3, S, S) mean of phi phi' over the target: of the first fit, of both, and of the second."""
     terms = matched.influence.target_terms, likelihood.influence.target_terms
-    products = sum_products(target, [(terms[0].features[0], terms[1].features[0])])
-    both = products.product(*terms) / target.summary.size
+    assert matched.target_products is not None
+    both = matched.target_products.product(*terms) / target.summary.size
     return np.stack([matched.target_covariance, both, likelihood.target_covariance])
 
 

@@ -133,7 +133,8 @@ class WeightFit:
     consistent : the fit whose agreement with other methods is tested, if it is not this one
     discrimination : information of the calibrated predictions on the labels, relative to their
         entropy; None if the method does not calibrate
-    products : of the features of the influence function over the source, if they are known
+    products, target_products : of the features of the influence function over the source and over
+        the target, as far as they are known
     """
 
     weights: np.ndarray
@@ -152,10 +153,12 @@ class WeightFit:
     consistent: WeightFit | None = None
     discrimination: float | None = None
     products: RowProducts | None = None
+    target_products: RowProducts | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the engine: summands that refer to a fit are sent to executors."""
-        return self.__dict__ | {"source": None, "consistent": None, "products": None}
+        left = ("source", "consistent", "products", "target_products")
+        return self.__dict__ | dict.fromkeys(left)
 
     @property
     def prior(self) -> np.ndarray:
