@@ -48,10 +48,13 @@ def compare_fits(
     (n, m), size = sizes, target.summary.size
     before, rows = _source_products(fit, reference, source)
     after, others = _target_products(fit, reference, target)
-    of_label, observed = feature_means(before[0].more), feature_means(after[0].more)
-    covariance = _difference(*before) / n**2 + _difference(*after) / (size * m)
-    variance = deviation_variance(rows, before[1], before[0], of_label, of_label) / n**2
-    variance += deviation_variance(others, after[1], after[0], observed, of_label) / (size * m)
+    of_label, observed = (feature_means(one[0].more) for one in (before, after))
+    inside = before[0].product(before[1], before[1]) if fit.square is None else fit.square
+    outside = np.outer(fit.base, fit.base) * fit.target_covariance * size
+    covariance = _difference(inside, *before) / n**2 + _difference(outside, *after) / (size * m)
+    variance = deviation_variance(rows, *before[:2], inside, of_label, of_label) / n**2
+    more = deviation_variance(others, *after[:2], outside, observed, of_label)
+    variance += more / (size * m)
     gap, known = observed[0] - fit.prior @ of_label, variance > NO_NOISE
     z = np.abs(gap) / np.sqrt(np.where(known, variance, np.inf))
     scores = of_label.shape[1] - level_table(before[0].more["means"]["dense"]).shape[1] - 1
@@ -128,10 +131,15 @@ def _pairs(first: LinearTerms, second: LinearTerms) -> list[tuple[Features, Feat
     return list(combinations_with_replacement((first + second).features, 2))
 
 
-def _difference(products: RowProducts, first: LinearTerms, second: LinearTerms) -> np.ndarray:
-    """(S, S) sum over rows of the squared influence on the difference of both priors."""
-    apart = first + second.times(-1.0)
-    return products.product(apart, apart)
+def _difference(
+    square: np.ndarray, products: RowProducts, first: LinearTerms, second: LinearTerms
+) -> np.ndarray:
+    """(S, S) sum over rows of the squared influence on the difference of both priors.
+
+    ``square`` is that of the first alone.
+    """
+    both = products.product(first, second)
+    return np.asarray(square - both - both.T + products.product(second, second))
 
 
 def _tail(gap: np.ndarray, covariance: np.ndarray) -> float:

@@ -146,15 +146,16 @@ def _widen(sums: Tally) -> np.ndarray:
 
 def deviation_variance(
     deviations: Deviations,
-    terms: LinearTerms,
     products: RowProducts,
+    terms: LinearTerms,
+    square: np.ndarray,
     mean: np.ndarray,
     of_label: np.ndarray,
 ) -> np.ndarray:
     """(F,) sum over rows of the squares of  factor (f - mean) - phi . of_label.
 
-    ``products`` are those of the features of phi, with the sums of `Deviations`; ``mean`` is
-    (labels, F), ``of_label`` (S, F).
+    ``products`` are those of the features of phi, with the sums of `Deviations`, and ``square`` is
+    the sum of phi phi'; ``mean`` is (labels, F), ``of_label`` (S, F).
     """
     found, a = products.more, deviations.factor
     sums = found.get("sums", found["means"])
@@ -168,7 +169,7 @@ def deviation_variance(
         total = total + products.sums[id(x)] @ A.T
     cross -= (mean * a[:, None]).T @ total
     both = np.einsum("fs,sf->f", cross, of_label)
-    implied = np.einsum("sf,sf->f", of_label, products.product(terms, terms) @ of_label)
+    implied = np.einsum("sf,sf->f", of_label, square @ of_label)
     return np.asarray(own - 2 * both + implied)
 
 

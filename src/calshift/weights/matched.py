@@ -67,14 +67,12 @@ def fit_matched(
     calibrate: Scaling,
     likelihood: WeightFit,
 ) -> WeightFit:
-    """Matching of the features with the most precise prior, tuned by weights of the likelihood.
-
-    Products over the target include those with the features of the likelihood.
-    """
+    """Matching of the features with the most precise prior, tuned by weights of the likelihood."""
     n, m, seen = class_counts.sum(), target.summary.size, class_counts > 0
     weights, found = np.maximum(likelihood.weights, LEAST_RATIO), []
-    other = likelihood.influence.target_terms.features[0]
-    for posterior in _candidates(source, class_counts, calibrate):
+    candidates = _candidates(source, class_counts, calibrate)
+    other = likelihood.influence.target_terms.features[0] if len(candidates) == 1 else None
+    for posterior in candidates:
         features = EfficientPosterior(posterior, weights, float(n / (n + m)))
         moments = linear_moments(features, source, target, class_counts, other=other)
         found.append(solve_moment_matching(features, moments, target, seen, moment_sizes(moments)))
