@@ -5,12 +5,12 @@
 
 Parts, each in a table of its own: default, others, growth, peers, threads, streams. Each version
 and setting is a process of its own with one thread of BLAS, which calls a case once, and then as
-often as takes a quarter of a second in each of five turns; what takes over 20 s is called once, and
-on few rows before. Ratios are of CPU time, ours over its, the median and range over the turns;
-"numba": with compiled functions or with CALSHIFT_COMPILED=0. "MB": the most held during the first
-call beside the inputs. With --quick, which is to see that it runs, tables go to benchmarks/cache.
-Where nothing else is said the data are simulated Gaussian classes with other class priors in the
-target, n = m rows of source and target, in float32.
+often as takes a quarter of a second in each of five turns; what takes over 20 s of CPU time is
+called once, and on few rows before. Ratios are of CPU time, ours over its, the median and range
+over the turns; "numba": with compiled functions or with CALSHIFT_COMPILED=0. "MB": the most held
+during the first call beside the inputs. With --quick, which is to see that it runs, tables go to
+benchmarks/cache. Where nothing else is said the data are simulated Gaussian classes with other
+class priors in the target, n = m rows of source and target, in float32.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The measuring processes of the speed benchmark: time and memory of calls, as they are asked for.
 
 A case of n rows and K classes is made, and called once before it is timed. A call that takes
-longer than `SLOW` is timed then: it has been called on few rows before. Needs numpy alone.
+more CPU time than `SLOW` is timed then: it has been called on few rows before. Needs numpy alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 Run = Callable[[], float]
 Cases = dict[str, Callable[[int, int], Run]]
-SLOW, LONG_ENOUGH, MOST_CALLS = 20.0, 0.25, 50  # seconds of a call; seconds and calls of a time
+SLOW, LONG_ENOUGH, MOST_CALLS = 20.0, 0.25, 50  # CPU seconds of a call; seconds and calls of a time
 FEW_ROWS, FEW_CLASSES = 2000, 100  # of the call before a slow one
 
 
@@ -81,8 +81,9 @@ class Prepared:
         self.first = timed(self.run, 1)
         peak = most_memory()
         self.memory = {"peak": peak, "bytes": max(peak - held, memory_of_children())}
-        self.slow = self.first["wall"] > SLOW
-        self.calls = max(1, min(MOST_CALLS, int(LONG_ENOUGH / self.first["wall"])))
+        seconds = max(self.first["cpu"], LONG_ENOUGH / MOST_CALLS)
+        self.slow = seconds > SLOW
+        self.calls = max(1, int(LONG_ENOUGH / seconds))
 
     def times(self) -> dict[str, Any]:
         found = self.first if self.slow else timed(self.run, self.calls)

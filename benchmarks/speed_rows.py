@@ -34,7 +34,7 @@ def comparison(
 ) -> Row:
     """Two series, and the ratio of their CPU time; the limits are of it and of our bytes."""
     ratios = mine.ratios(its)
-    cells = [f"{median(ratios):.2f}", spread(ratios)] if ratios else [mine.failed or its.failed, ""]
+    cells = [shown(median(ratios)), spread(ratios)] if ratios else [mine.failed or its.failed, ""]
     limits = [limit, "" if isinf(most) else f"{most / 1e6:.0f} MB"]
     within = median(ratios) <= Fraction(limit or 10**9) if ratios else False
     return [
@@ -83,4 +83,8 @@ def milliseconds(seconds: float) -> str:
 
 def spread(ratios: list[float]) -> str:
     """The range of ratios."""
-    return f"{min(ratios):.2f} to {max(ratios):.2f}"
+    return f"{shown(min(ratios))} to {shown(max(ratios))}"
+
+
+def shown(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
