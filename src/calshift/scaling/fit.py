@@ -16,7 +16,7 @@ from calshift._core.linalg import inverse
 from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine
-from calshift.engines.subsample import subsample
+from calshift.engines.subsample import few_rows
 from calshift.scaling.calibrator import KINDS, LEAST_PROBABILITY, Scaling
 
 
@@ -81,20 +81,14 @@ def _fit_few(
     kind: str, engine: Engine, class_counts: np.ndarray, floor: float, relaxation: float
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Parameters and strengths fitted to a part of many rows, where the search may start."""
-    if engine.summary.rows < MANY_ROWS:
-        return None, None
     rows = few_rows(engine)
+    if rows is None:
+        return None, None
     counts = np.where(class_counts > 0, rows.class_counts, 0)
     if np.any((counts < LEAST_START) & (class_counts > 0)):
         return None, None
     found = fit_scaling(kind, Blocks(Arrays(rows)), counts, floor, relaxation=relaxation)
     return found.parameters, found.strength
-
-
-def few_rows(engine: Engine) -> Predictions:
-    """Rows with which a search over many rows starts, a sixteenth of them or less."""
-    rows, most = subsample(engine), max(FEWEST_ROWS, engine.summary.rows // 16)
-    return rows.take(slice(None, None, -(-len(rows) // most)))
 
 
 def make_identity(kind: str, class_counts: np.ndarray, floor: float = LEAST_PROBABILITY) -> Scaling:
@@ -142,10 +136,6 @@ def embed_block(block: np.ndarray, rows: slice, columns: slice, d: int) -> np.nd
     return whole
 
 
-MANY_ROWS, FEWEST_ROWS = (
-    32_768,
-    4096,
-)  # from which on a search starts with a part of them; least part
 LEAST_START = 10  # rows of each class in that part
 LEAST_STRENGTH = 1e-2  # of the prior in every direction: separable classes keep finite slopes
 MOST_STEPS = 50
