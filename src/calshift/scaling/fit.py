@@ -39,8 +39,9 @@ def fit_scaling(
     """
     start = make_identity(kind, class_counts, floor)
 
-    def likelihood(parameters: np.ndarray) -> Tally:
-        sums: Tally = engine.total(replace(start, parameters=parameters).likelihood)
+    def likelihood(parameters: np.ndarray, whole: bool = True) -> Tally:
+        there = replace(start, parameters=parameters)
+        sums: Tally = engine.total(there.likelihood if whole else there.slope_of_likelihood)
         return sums
 
     at = strength = None
@@ -139,12 +140,15 @@ def embed_block(block: np.ndarray, rows: slice, columns: slice, d: int) -> np.nd
 LEAST_START = 10  # rows of each class in that part
 LEAST_STRENGTH = 1e-2  # of the prior in every direction: separable classes keep finite slopes
 MOST_STEPS = 50
+MANY, NEAR = 64, 0.01  # parameters, and gain a row, from which on a step is refined
+MOST_REFINED = 8
 MOST_UPDATES = 8  # of the strengths in a Newton step
 SMALLEST_CHANGE, SMALLEST_MOVE = 1e-3, 1e-9  # of a log strength
 FASTEST = 10.0  # step of a log strength, in log ratios
 LEAST_GAIN = 1e-10  # of the mean log-likelihood, below which the last Newton step is taken
 
-Likelihood = Callable[[np.ndarray], Tally]  # parameters -> value, gradient, information
+# parameters -> value, gradient, and unless the second argument is False, information
+Likelihood = Callable[..., Tally]
 
 
 @dataclass(frozen=True)
@@ -256,14 +260,40 @@ def maximize_penalised(
             strength = prior.update_strength(strength, at, here)
         precision = prior.precision(prior.relaxation * strength)
         gradient = here["gradient"] - precision @ (at - prior.centre)
-        step = inverse(here["information"] + precision) @ gradient
+        covariance = inverse(here["information"] + precision)
+        step = covariance @ gradient
         converged = bool(gradient @ step <= 2 * LEAST_GAIN * size)
         if converged:
             at = at + step
             break
+        if len(at) > MANY and gradient @ step <= NEAR * size:
+            step = _refine(likelihood, prior, precision, covariance, at, step, size)
         at, here = _line_search(likelihood, prior, precision, at, step, here["value"])
     information = here["information"] + precision
     return Maximum(at, precision, information, strength, float(here["value"]), converged, iteration)
+
+
+def _refine(
+    likelihood: Likelihood,
+    prior: Prior,
+    precision: np.ndarray,
+    covariance: np.ndarray,
+    at: np.ndarray,
+    step: np.ndarray,
+    size: float,
+) -> np.ndarray:
+    """A longer step to the maximum, by steps with the same information while they shrink."""
+    last = np.inf
+    for _ in range(MOST_REFINED):
+        gradient = likelihood(at + step, False)["gradient"] - precision @ (at + step - prior.centre)
+        more = covariance @ gradient
+        gain = float(gradient @ more)
+        if gain > last / 4:
+            break
+        step, last = step + more, gain
+        if gain <= 2 * LEAST_GAIN * size:
+            break
+    return step
 
 
 def _line_search(
