@@ -33,9 +33,17 @@ MOST_ROWS = 1e12  # counts are scaled down to this: their noise is below roundin
 
 
 def label_shift_check(
-    source: Engine, target: Engine, level: Any, n_boot: Any, rng: Any
+    source: Engine,
+    target: Engine,
+    level: Any,
+    n_boot: Any,
+    rng: Any,
+    steps: np.ndarray | None = None,
 ) -> LabelShiftCheck:
-    """Test whether the target's cells are a mixture of the source's classes."""
+    """Test whether the target's cells are a mixture of the source's classes.
+
+    ``steps`` are the source's rows by step of confidence (`count_steps`), where they are known.
+    """
     level = validate_level(level)
     wanted = _validate_draws(level, n_boot)
     rng, about = validate_rng(rng), source.summary
@@ -53,7 +61,7 @@ def label_shift_check(
             0.0, 0, None, 0, residuals=nothing, observed=nothing[:, 0], expected=nothing[:, 0],
             class_residuals=nothing[:, 0], warnings=(note,),
         )  # fmt: skip
-    counted = tabulate_cells(source, target, groups, counts > 0)
+    counted = tabulate_cells(source, target, groups, counts > 0, steps)
     tables, order = _sort_classes(_scale_counts(counted), counts)
     null = likeliest_mixture(tables.source, tables.target)
     fit = fit_tables(tables, tables.observed, null[1])
