@@ -1,4 +1,4 @@
-"""The processes of benchmarks/run.py: the peers' environment, one child for each case."""
+"""The processes of benchmarks/run.py: one for each version and setting, which measure in turns."""
 
 from __future__ import annotations
 
@@ -7,114 +7,116 @@ import os
 import signal
 import subprocess
 import sys
-import venv
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from math import isnan
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 HERE = Path(__file__).parent
-NEEDED = HERE / "speed_peers.txt"
-STOPPED, PATIENCE = 120, 1200  # seconds for a run of a peer, and for one of ours
+STOPPED, PATIENCE = 200, 1800  # seconds for a peer to answer, and for calshift
 THREADS = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+Answer = dict[str, Any]
+
+
+class Worker:
+    """A process that measures the cases of a script, one after another."""
+
+    def __init__(
+        self, python: Path, script: str, most: int, case: str | None = None, **settings: str
+    ) -> None:
+        dropped = {"PYTHONPATH", "CALSHIFT_COMPILED"}
+        around = {name: value for name, value in os.environ.items() if name not in dropped}
+        self.most, self.case = most, case
+        self.process = subprocess.Popen(
+            [str(python), str(HERE / script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**around, **THREADS, **settings},
+        )
+
+    @classmethod
+    def of_version(cls, source: Path, numba: bool) -> Worker:
+        """A version of calshift, with compiled functions or without."""
+        setting = {} if numba else {"CALSHIFT_COMPILED": "0"}
+        script, path = "speed_ours.py", str(source.resolve())
+        return cls(Path(sys.executable), script, PATIENCE, PYTHONPATH=path, **setting)
+
+    @classmethod
+    def of_peer(cls, python: Path, case: str) -> Worker:
+        """A peer, which measures one case in place of whatever is asked for."""
+        return cls(python, "speed_peers.py", STOPPED, case)
+
+    def measured(self, case: str, n: int, K: int) -> Answer:
+        """Times and memory of a case, or why it failed."""
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        try:
+            print(json.dumps([self.case or case, n, K, self.most]), file=stdin, flush=True)
+        except BrokenPipeError:
+            return {"failed": "ended"}
+        if line := stdout.readline():
+            return dict(json.loads(line))
+        stopped = self.process.wait() == -signal.SIGALRM
+        return {"failed": f"> {self.most} s" if stopped else "ended"}
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Best time, memory beside the inputs, the answer; or why there is none."""
+class Series:
+    """What was measured of a case, turn by turn."""
 
-    seconds: float = float("nan")
-    bytes: float = float("nan")
-    answer: float = float("nan")
-    failed: str = ""
+    turns: tuple[Answer, ...]
 
-    def cells(self) -> list[str]:
-        """Time, memory, answer."""
-        if self.failed:
-            return [self.failed, "", ""]
-        time = f"{self.seconds:.2f} s" if self.seconds >= 1 else f"{self.seconds * 1e3:.1f} ms"
-        answer = "" if isnan(self.answer) else f"{self.answer:.4f}"
-        return [time, f"{self.bytes / 1e6:.1f} MB", answer]
-
-    def over(self, other: Measured) -> float:
-        """How many times the other's time; at least that if stopped, nan if failed."""
-        return self.seconds / other.seconds
-
-
-def reason(text: str) -> str:
-    """The last line, short, and without what breaks a table."""
-    lines = text.strip().splitlines() or ["no answer"]
-    return "failed: " + lines[-1].replace("|", "/")[:70]
-
-
-def child(
-    python: Path, script: str, case: str, n: int, K: int, most: int, **settings: str
-) -> dict[str, Measured]:
-    """What a script measures of a case, under the names it gives; one called "" if it fails."""
-    print(f"{script} {case} {n:,} x {K}", file=sys.stderr, flush=True)
-    command = [str(python), str(HERE / script), case, str(n), str(K), str(most)]
-    environment = {**os.environ, **THREADS, **settings}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    if done.returncode == -signal.SIGALRM:
-        return {"": Measured(seconds=most, failed=f"> {most} s")}
-    if done.returncode:
-        return {"": Measured(failed=reason(done.stderr))}
-    found = json.loads(done.stdout.splitlines()[-1])
-    if "failed" in found:
-        return {"": Measured(failed=reason(found["failed"]))}
-    return {name: Measured(**values) for name, values in found.items()}
-
-
-def ours(case: str, n: int, K: int, script: str = "speed_ours.py") -> Measured:
-    return in_turns(case, n, K, "ours", script=script)[0]
-
-
-def in_turns(
-    case: str, n: int, K: int, *names: str, script: str = "speed_ours.py", **settings: str
-) -> list[Measured]:
-    """Several things of one process, with settings in its environment."""
-    found = child(Path(sys.executable), script, case, n, K, PATIENCE, **settings)
-    return [found[name] if name in found else found[""] for name in names]
-
-
-class Peers:
-    """The environment of speed_peers.txt in a folder, made when it is first needed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.absolute()
-        self.python = self.folder / "bin" / "python"
-
-    def measured(self, case: str, n: int, K: int) -> Measured:
-        self._make()
-        return next(iter(child(self.python, "speed_peers.py", case, n, K, STOPPED).values()))
-
-    def _make(self) -> None:
-        ready, wanted = self.folder / NEEDED.name, NEEDED.read_text(encoding="utf-8")
-        if ready.exists() and ready.read_text(encoding="utf-8") == wanted:
-            return
-        print(f"making {self.folder}", file=sys.stderr, flush=True)
-        if not self.python.exists():
-            venv.create(self.folder, with_pip=True)
-        lines = [line for line in wanted.splitlines() if not line.startswith("#")]
-        self._install(lines[0])  # torch, of exactly this version, or gigabytes of CUDA come
-        if not self._install("-r", str(NEEDED)):
-            for line in lines[1:]:  # what cannot be installed fails alone
-                self._install(lines[0], line)
-        ready.write_text(wanted, encoding="utf-8")
-
-    def _install(self, *what: str) -> bool:
-        asked = [str(self.python), "-m", "pip", "install", "--quiet", *what]
-        return subprocess.run(asked, stdout=sys.stderr).returncode == 0
-
-    def versions(self) -> str:
-        """Of what is compared with, in a line."""
-        if not self.python.exists():
-            return ""
-        asked = [str(self.python), "-m", "pip", "list", "--format=json"]
-        done = subprocess.run(asked, capture_output=True, text=True)
-        names = {line.split("=")[0] for line in NEEDED.read_text("utf-8").splitlines()}
-        there = json.loads(done.stdout) if done.returncode == 0 else []
-        return ", ".join(
-            f"{found['name']} {found['version']}"
-            for found in there
-            if found["name"].lower() in names
+    @property
+    def failed(self) -> str:
+        """Why there is nothing, short, and without what breaks a table."""
+        reasons = [turn["failed"] for turn in self.turns if "failed" in turn]
+        return (
+            "" if not reasons else "failed: " + " ".join(reasons[0].split()).replace("|", "/")[:70]
         )
+
+    @property
+    def slow(self) -> bool:
+        """Whether it was measured once, and taken for every turn."""
+        return bool(self.turns[0].get("slow"))
+
+    def __getitem__(self, quantity: str) -> float:
+        """The median over the turns."""
+        return float("nan") if self.failed else median(turn[quantity] for turn in self.turns)
+
+    def ratios(self, other: Series, clock: str = "cpu") -> list[float]:
+        """Of each turn, this over the other."""
+        if self.failed or other.failed:
+            return []
+        return [a[clock] / b[clock] for a, b in zip(self.turns, other.turns, strict=True)]
+
+
+def measured_in_turns(
+    workers: Sequence[Worker], asked: Sequence[tuple[str, int, int]], turns: int
+) -> list[list[Series]]:
+    """Every case of every worker: by case, then by worker. Their order changes with the turn."""
+    found: list[list[list[Answer]]] = [[[] for _ in workers] for _ in asked]
+    for turn in range(turns):
+        for cases, (case, n, K) in zip(found, asked, strict=True):
+            print(f"{turn + 1}/{turns} {case} {n:,} x {K}", file=sys.stderr, flush=True)
+            both = list(zip(cases, workers, strict=True))
+            for answers, worker in both if turn % 2 == 0 else both[::-1]:
+                answers.append(worker.measured(case, n, K))
+    return [[Series(tuple(answers)) for answers in cases] for cases in found]
+
+
+@contextmanager
+def started(*workers: Worker) -> Iterator[Sequence[Worker]]:
+    """Processes that are ended."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(worker) for worker in workers]

@@ -57,7 +57,7 @@ def compared(p, y, q, method="matched"):
 def test_features_are_those_of_their_definition(K):
     p, y, _ = sample(K, 0)
     batch = Predictions(p, y)
-    found = np.hstack([dense_features(batch), level_table(K == 2)[level_codes(batch)]])
+    found = np.hstack([dense_features(batch), level_table(batch)[level_codes(batch)]])
     np.testing.assert_allclose(found, defined_features(p), rtol=1e-12)
 
 

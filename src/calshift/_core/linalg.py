@@ -10,6 +10,7 @@ from calshift.compiled import fastest
 
 RELATIVE_ZERO = 1e-13  # of a singular value beside the largest
 FEW_COLUMNS = 16
+TWO_GROUPS, FEW_SUMS = 2, 4
 
 
 def inverse(matrix: np.ndarray) -> np.ndarray:
@@ -127,12 +128,15 @@ def sum_groups(
     code: np.ndarray, values: np.ndarray, size: int, weight: np.ndarray | None = None
 ) -> np.ndarray:
     """(size, L) sums of rows of values (n, L), times their weights, by group (n,)."""
-    if values.shape[1] <= FEW_COLUMNS:
+    if size <= TWO_GROUPS:
+        each = np.ones(len(values)) if weight is None else weight
+        total, second = each @ values, (each * code) @ values
+        return np.stack([total - second, second]) if size == TWO_GROUPS else total[None]
+    if values.shape[1] <= FEW_SUMS:
         columns = values.T if weight is None else values.T * weight
-        sums = [np.bincount(code, column, size) for column in columns]
-        return np.array(sums).reshape(len(sums), size).T
-    from scipy.sparse import csr_matrix  # late: importing calshift must be fast
+        return np.stack([np.bincount(code, column, size) for column in columns], axis=1)
+    from scipy.sparse import csc_matrix  # late: importing calshift must be fast
 
     each = np.ones(len(code)) if weight is None else weight
-    groups = csr_matrix((each, code, np.arange(len(code) + 1)), (len(code), size))
-    return np.asarray(groups.T @ values)
+    groups = csc_matrix((each, code, np.arange(len(code) + 1)), (size, len(code)))
+    return np.asarray(groups @ values)

@@ -65,7 +65,9 @@ class Predictions(Frozen):
     classes: tuple[Any, ...] | None
     sample_weight: np.ndarray | None
     _origin: ClassVar[tuple[Predictions, int] | None] = None  # of a view: the root, its first row
-    _derived: ClassVar[dict[Hashable, np.ndarray] | None] = None  # of rows that keep what is derived
+    _derived: ClassVar[dict[Hashable, np.ndarray] | None] = (
+        None  # of rows that keep what is derived
+    )
 
     def __init__(
         self,
@@ -148,9 +150,7 @@ class Predictions(Frozen):
             return labels
         return zlib.crc32(np.ascontiguousarray(weight).data, labels)
 
-    def derived(
-        self, key: Hashable, function: Callable[[Predictions], np.ndarray]
-    ) -> np.ndarray:
+    def derived(self, key: Hashable, function: Callable[[Predictions], np.ndarray]) -> np.ndarray:
         """function(rows); computed once, and not to be written to, if the rows keep it."""
         if self._derived is None:
             return function(self)

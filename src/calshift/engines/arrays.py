@@ -49,7 +49,9 @@ class Arrays:
             return kernel(self.in_memory)
         if self.jobs == 1 or n < self.jobs * LEAST_ROWS:
             return reduce(add, map(kernel, self.in_memory.blocks(self.rows)), 0)
-        return self._sum_in_threads(kernel, self.in_memory.blocks(min(self.rows, -(-n // self.jobs))))
+        return self._sum_in_threads(
+            kernel, self.in_memory.blocks(min(self.rows, -(-n // self.jobs)))
+        )
 
     @cached_property
     def small_blocks(self) -> list[Predictions]:

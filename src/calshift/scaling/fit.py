@@ -142,7 +142,10 @@ def embed_block(block: np.ndarray, rows: slice, columns: slice, d: int) -> np.nd
     return whole
 
 
-MANY_ROWS, FEWEST_ROWS = 32_768, 4096  # from which on a search starts with a part of them; least part
+MANY_ROWS, FEWEST_ROWS = (
+    32_768,
+    4096,
+)  # from which on a search starts with a part of them; least part
 LEAST_START = 10  # rows of each class in that part
 LEAST_STRENGTH = 1e-2  # of the prior in every direction: separable classes keep finite slopes
 MOST_STEPS = 50

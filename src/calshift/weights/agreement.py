@@ -26,12 +26,12 @@ from calshift.weights.influence import WeightFit, covariances, prior_terms
 from calshift.weights.lack_of_fit import (
     NO_NOISE,
     Deviations,
-    FeatureMeans,
     deviation_variance,
     feature_means,
+    level_table,
 )
 from calshift.weights.moment_matching import LinearInfluence, release_bounds
-from calshift.weights.row_products import LinearTerms, RowProducts, sum_products
+from calshift.weights.row_products import Features, LinearTerms, RowProducts, sum_products
 
 
 class Comparison(NamedTuple):
@@ -45,17 +45,19 @@ def compare_fits(
     fit: WeightFit, reference: WeightFit, source: Engine, target: Engine, sizes: tuple[float, float]
 ) -> Comparison:
     """Compare weights with a reference; ``sizes``: n, and the effective size of the target."""
-    K, (n, m) = source.summary.n_classes, sizes
-    seen, two = source.summary.class_counts > 0, K == 2
-    of_label = feature_means(source.total(FeatureMeans(seen)), two)
-    observed = feature_means(target.total(FeatureMeans()), two)
-    inside = _vary_source(fit, reference, source, of_label)
-    others = _vary_target(fit, reference, target, of_label, observed)
-    share = n**2, target.summary.size * m
-    covariance, variance = (a / share[0] + b / share[1] for a, b in zip(inside, others, strict=True))
+    (n, m), size = sizes, target.summary.size
+    before, rows = _source_products(fit, reference, source)
+    after, others = _target_products(fit, reference, target)
+    of_label, observed = (feature_means(one[0].more) for one in (before, after))
+    inside = before[0].product(before[1], before[1]) if fit.square is None else fit.square
+    outside = np.outer(fit.base, fit.base) * fit.target_covariance * size
+    covariance = _difference(inside, *before) / n**2 + _difference(outside, *after) / (size * m)
+    variance = deviation_variance(rows, *before[:2], inside, of_label, of_label) / n**2
+    more = deviation_variance(others, *after[:2], outside, observed, of_label)
+    variance += more / (size * m)
     gap, known = observed[0] - fit.prior @ of_label, variance > NO_NOISE
     z = np.abs(gap) / np.sqrt(np.where(known, variance, np.inf))
-    scores = 1 if two else K
+    scores = of_label.shape[1] - level_table(before[0].more["means"]["dense"]).shape[1] - 1
     largest = max(_one_of_many(float(z[:scores].max()), scores), float(z[scores:].max()))
     return Comparison(_tail(fit.prior - reference.prior, covariance), largest)
 
@@ -95,49 +97,49 @@ def _one_of_many(z: float, count: int) -> float:
     return float(-ndtri(p / 2)) if p > 0 else z
 
 
-def _vary_source(
-    fit: WeightFit, reference: WeightFit, source: Engine, of_label: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Squared influence of source rows on the difference of the priors, and on those of means.
+Compared = tuple[RowProducts, LinearTerms, LinearTerms]  # of both influence functions
+
+
+def _source_products(
+    fit: WeightFit, reference: WeightFit, source: Engine
+) -> tuple[Compared, Deviations]:
+    """Products over the source of what influences both priors, and compared features.
 
     Means of a label are over few rows: their noise is that of n_y - 1 of them.
     """
     counts = source.summary.class_counts
     seen, size = counts > 0, counts[counts > 0]
     noise = -fit.prior * counts.sum() / np.sqrt(size * np.maximum(size - 1, 1))
-    terms = prior_terms(fit), prior_terms(reference)
-    rows = Deviations(noise, terms[0].features, seen)
-    return _vary(rows, terms, source, of_label, of_label, fit.products)
+    first, second = prior_terms(fit), prior_terms(reference)
+    rows = Deviations(noise, first.features, seen)
+    products = sum_products(source, _pairs(first, second), seen, fit.products, rows)
+    return (products, first, second), rows
 
 
-def _vary_target(
-    fit: WeightFit,
-    reference: WeightFit,
-    target: Engine,
-    of_label: np.ndarray,
-    observed: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The same of the target's rows."""
-    terms = tuple(one.influence.target_terms.times(one.base) for one in (fit, reference))
-    rows = Deviations(np.ones(1), terms[0].features)
-    return _vary(rows, (terms[0], terms[1]), target, observed, of_label)
+def _target_products(
+    fit: WeightFit, reference: WeightFit, target: Engine
+) -> tuple[Compared, Deviations]:
+    """The same over the target."""
+    first, second = (one.influence.target_terms.times(one.base) for one in (fit, reference))
+    rows = Deviations(np.ones(1), first.features)
+    known = fit.target_products and fit.target_products | reference.target_products
+    products = sum_products(target, _pairs(first, second), None, known, rows)
+    return (products, first, second), rows
 
 
-def _vary(
-    rows: Deviations,
-    terms: tuple[LinearTerms, LinearTerms],
-    engine: Engine,
-    mean: np.ndarray,
-    of_label: np.ndarray,
-    known: RowProducts | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Sums over rows of the squared influence on the difference of two priors, and on means."""
-    both = terms[0] + terms[1]
-    pairs = combinations_with_replacement(both.features, 2)
-    products = sum_products(engine, pairs, rows.seen, known)
-    variance = deviation_variance(engine.total(rows), rows, terms[0], products, mean, of_label)
-    difference = terms[0] + terms[1].times(-1.0)
-    return products.product(difference, difference), variance
+def _pairs(first: LinearTerms, second: LinearTerms) -> list[tuple[Features, Features]]:
+    return list(combinations_with_replacement((first + second).features, 2))
+
+
+def _difference(
+    square: np.ndarray, products: RowProducts, first: LinearTerms, second: LinearTerms
+) -> np.ndarray:
+    """(S, S) sum over rows of the squared influence on the difference of both priors.
+
+    ``square`` is that of the first alone.
+    """
+    both = products.product(first, second)
+    return np.asarray(square - both - both.T + products.product(second, second))
 
 
 def _tail(gap: np.ndarray, covariance: np.ndarray) -> float:

@@ -19,12 +19,7 @@ import numpy as np
 
 from calshift.engines.base import Engine
 from calshift.scaling.fit import fit_scaling
-from calshift.weights.influence import (
-    FeatureInfluence,
-    WeightFit,
-    prior_terms,
-    source_products,
-)
+from calshift.weights.influence import FeatureInfluence, WeightFit, prior_terms, source_products
 from calshift.weights.likelihood import fit_likelihood
 from calshift.weights.matched import fit_matched
 from calshift.weights.row_products import LinearTerms, sum_products
@@ -38,18 +33,19 @@ def auto(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     relaxation = relaxation_of_prior(int(np.count_nonzero(class_counts)))
     calibrate = fit_scaling("bcts", source, class_counts, relaxation=relaxation)
     likelihood = fit_likelihood(source, target, class_counts, calibrate)
-    matched = fit_matched(source, target, class_counts, calibrate, likelihood.weights)
+    matched = fit_matched(source, target, class_counts, calibrate, likelihood)
     n, m = float(class_counts.sum()), target.summary.effective_size
     first, second = prior_terms(matched), prior_terms(likelihood)
     products = source_products(first + second, source, matched.products)
     of_target = _target_products(target, matched, likelihood)
     pairs = ((first, first), (first, second), (second, second))
-    of_source = np.array([np.trace(products.product(*pair)) for pair in pairs]) / n**2
-    traces = of_source + [float(matched.base**2 @ np.diag(one)) / m for one in of_target]
+    of_source = np.stack([products.product(*pair) for pair in pairs])
+    traces = np.trace(of_source, axis1=1, axis2=2) / n**2 + [float(matched.base**2 @ np.diag(one)) / m for one in of_target]
     gap = likelihood.prior - matched.prior
     distance = max(float(gap @ gap), float(traces @ [1.0, -2.0, 1.0]))
     share = float(np.clip((traces[0] - traces[1]) / distance, 0.0, 1.0)) if distance > 0 else 1.0
-    return _combine(replace(matched, products=products), likelihood, share, of_target)
+    matched = replace(matched, products=products, square=of_source[0])
+    return _combine(matched, likelihood, share, of_source, of_target)
 
 
 def relaxation_of_prior(classes: int) -> float:
@@ -90,27 +86,42 @@ class CombinedInfluence(FeatureInfluence):
         return first.times(1 - self.share) + second.times(self.share)
 
 
+def _add_parts(parts: np.ndarray, products: np.ndarray) -> np.ndarray:
+    """(S, S) square of a weighted sum, from the squares and products of its terms (3, S, S)."""
+    first, both, second = parts[:, None, None] * products
+    return np.asarray(first + both + both.T + second)
+
+
 def _target_products(target: Engine, matched: WeightFit, likelihood: WeightFit) -> np.ndarray:
     """(3, S, S) mean of phi phi' over the target: of the first fit, of both, and of the second."""
     terms = matched.influence.target_terms, likelihood.influence.target_terms
-    products = sum_products(target, [(terms[0].features[0], terms[1].features[0])])
+    pair = terms[0].features[0], terms[1].features[0]
+    products = sum_products(target, [pair], known=matched.target_products)
     both = products.product(*terms) / target.summary.size
     return np.stack([matched.target_covariance, both, likelihood.target_covariance])
 
 
 def _combine(
-    matched: WeightFit, likelihood: WeightFit, share: float, products: np.ndarray
+    matched: WeightFit,
+    likelihood: WeightFit,
+    share: float,
+    of_source: np.ndarray,
+    of_target: np.ndarray,
 ) -> WeightFit:
-    """``products`` (3, S, S): covariances of the influence of target rows on the weights."""
+    """From (3, S, S): squares of the first fit, products of both, squares of the second.
+
+    Of the influence of source rows on the prior, and of target rows on the weights.
+    """
     weights = (1 - share) * matched.weights + share * likelihood.weights
-    first, both, second = products
-    crossed = share * (1 - share) * (both + both.T)
+    parts = np.array([(1 - share) ** 2, share * (1 - share), share**2])
+    square, spread = (_add_parts(parts, one) for one in (of_source, of_target))
     held = weights == 0
     return replace(
         matched,
         weights=weights,
         influence=CombinedInfluence(matched.influence, likelihood.influence, share),
-        target_covariance=(1 - share) ** 2 * first + crossed + share**2 * second,
+        target_covariance=spread,
+        square=square,
         held=held,
         beyond=np.where(held, matched.beyond, 0.0),
         converged=matched.converged and (likelihood.converged or share == 0),

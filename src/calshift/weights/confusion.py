@@ -19,6 +19,7 @@ from calshift.weights.moment_matching import (
     LinearInfluence,
     Moments,
     linear_moments,
+    scatter_matrix,
     solve_moment_matching,
 )
 from calshift.weights.rlls_solver import minimize_penalised_distance
@@ -159,8 +160,8 @@ def _fit_with_penalty(
     note = (
         "rlls: its penalty draws the weights towards 1; the standard errors do not cover this bias"
     )
-    assert moments.scatter is not None
-    spread = inverse @ moments.scatter @ inverse.T
+    assert moments.products is not None
+    spread = inverse @ scatter_matrix(features, moments.products) @ inverse.T
     return WeightFit(
         w, moments.prior, influence, spread, C, held, beyond,
         iterations=steps, notes=(note,),

@@ -51,11 +51,11 @@ def elsa(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     """
     n, m = class_counts.sum(), target.total(lambda batch: batch.size)
     features = EfficientFeatures(class_counts > 0, None, float(n / (n + m)))
-    moments = linear_moments(features, source, target, class_counts, scatter=False)
+    moments = linear_moments(features, source, target, class_counts, products=False)
     w, step, last = solve_matched_prior(moments, moment_sizes(moments)) / moments.prior, 1.0, np.inf
     for rounds in range(1, MOST_ROUNDS + 1):
         features = replace(features, weights=np.maximum(w, LEAST_WEIGHT))
-        moments = linear_moments(features, source, target, class_counts, scatter=False)
+        moments = linear_moments(features, source, target, class_counts, products=False)
         change = solve_matched_prior(moments, moment_sizes(moments)) / moments.prior - w
         size = float(np.abs(change).max())
         converged = bool(size < TOLERANCE * max(1.0, w.max()))

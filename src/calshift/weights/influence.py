@@ -133,7 +133,9 @@ class WeightFit:
     consistent : the fit whose agreement with other methods is tested, if it is not this one
     discrimination : information of the calibrated predictions on the labels, relative to their
         entropy; None if the method does not calibrate
-    products : of the features of the influence function over the source, if they are known
+    products, target_products : of the features of the influence function over the source and over
+        the target, as far as they are known
+    square : (S, S) sum of psi psi' over the source, psi the influence on base * weights, if known
     """
 
     weights: np.ndarray
@@ -152,10 +154,13 @@ class WeightFit:
     consistent: WeightFit | None = None
     discrimination: float | None = None
     products: RowProducts | None = None
+    target_products: RowProducts | None = None
+    square: np.ndarray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the engine: summands that refer to a fit are sent to executors."""
-        return self.__dict__ | {"source": None, "consistent": None, "products": None}
+        left = ("source", "consistent", "products", "target_products", "square")
+        return self.__dict__ | dict.fromkeys(left)
 
     @property
     def prior(self) -> np.ndarray:
@@ -305,7 +310,8 @@ def covariances(
     """
     base, w, psi = solution.base, solution.weights, prior_terms(solution)
     products = source_products(psi, solution.source or source, solution.products)
-    prior, values = products.product(psi, psi), products.lengths(solution.influence.source_terms)
+    prior = products.product(psi, psi) if solution.square is None else solution.square
+    values = products.lengths(solution.influence.source_terms)
     n, m = sizes
     prior = prior / n**2 + solution.target_covariance * np.outer(base, base) / m
     if solution.outside is not None:

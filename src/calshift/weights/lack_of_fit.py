@@ -8,20 +8,20 @@ label shift, and more where the samples differ in another way too. docs/mathemat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 
 import numpy as np
 
 from calshift._core.addable import Tally
+from calshift._core.frozen import read_only
 from calshift._core.linalg import row_sum, sum_groups
 from calshift._core.predictions import Predictions
-from calshift.engines.base import Engine
-from calshift.scaling.calibrator import LEAST_PROBABILITY, log_probabilities
+from calshift.scaling.calibrator import LEAST_PROBABILITY, column_dot, log_probabilities
 from calshift.weights.row_products import Features, LinearTerms, RowProducts
 
 LEAST_COMPARED = 1e-4  # probability of which the logarithm is taken
+TWO = 2  # classes, and dense features of them
 NO_NOISE = 1e-12  # variance of a mean, below which its function is constant
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # shares of rows above them are compared
 OF_EACH_CLASS = (0.5, 0.7, 0.8, 0.9, 0.95)  # and, of two classes, shares of predictions above them
@@ -34,7 +34,8 @@ def dense_features(batch: Predictions) -> np.ndarray:
     """
     every = np.ones(batch.n_classes, dtype=bool)
     logs = log_probabilities(batch, every, LEAST_PROBABILITY)
-    two, K = batch.n_classes == 2, batch.n_classes
+    K = batch.n_classes
+    two = K == TWO
     found = np.empty((2 if two else K + 1, len(batch))).T
     scores = np.maximum(logs, np.log(LEAST_COMPARED))
     if two:
@@ -53,7 +54,7 @@ def level_codes(batch: Predictions) -> np.ndarray:
 
 def _find_codes(batch: Predictions) -> np.ndarray:
     code = _count_below(CONFIDENCES, batch.confidence)
-    for p in batch.matrix.T if batch.n_classes == 2 else ():
+    for p in batch.matrix.T if batch.n_classes == TWO else ():
         code *= len(OF_EACH_CLASS) + 1
         code += _count_below(OF_EACH_CLASS, p)
     return code.astype(np.intp)
@@ -67,93 +68,109 @@ def _count_below(levels: tuple[float, ...], values: np.ndarray) -> np.ndarray:
     return found
 
 
-def level_table(two: bool) -> np.ndarray:
-    """(codes, features) whether a row of this code is above each level."""
+def level_table(values: Predictions | np.ndarray) -> np.ndarray:
+    """(codes, features) whether a row of a code is above each level.
+
+    Of predictions, or of their dense features (rows, D): of two classes these are two.
+    """
+    columns = values.n_classes if isinstance(values, Predictions) else values.shape[1]
+    return _level_table(columns == TWO)
+
+
+@cache
+def _level_table(two: bool) -> np.ndarray:
     sizes = [len(CONFIDENCES) + 1, *[len(OF_EACH_CLASS) + 1] * (2 if two else 0)]
     digits = np.unravel_index(np.arange(np.prod(sizes)), sizes)
-    above = [np.greater.outer(d, np.arange(size - 1)) for d, size in zip(digits, sizes, strict=True)]
-    return np.hstack(above).astype(float)
-
-
-@dataclass(frozen=True)
-class FeatureMeans:
-    """Summand: sums of the features, by label of the classes ``seen``, or over all rows."""
-
-    seen: np.ndarray | None = None
-
-    def __call__(self, batch: Predictions) -> Tally:
-        label, labels = _label_codes(batch, self.seen)
-        f, codes = batch.sample_weight, len(level_table(batch.n_classes == 2))
-        by_level = np.bincount(label * codes + level_codes(batch), f, labels * codes)
-        return Tally(
-            rows=np.bincount(label, f, labels).astype(float),
-            dense=sum_groups(label, dense_features(batch), labels, f),
-            levels=by_level.reshape(labels, codes).astype(float),
-        )
-
-
-def feature_means(sums: Tally, two: bool) -> np.ndarray:
-    """(labels, F) means of the features."""
-    both = np.hstack([sums["dense"], sums["levels"] @ level_table(two)])
-    return np.asarray(both / sums["rows"][:, None])
+    above = [
+        np.greater.outer(digit, np.arange(size - 1))
+        for digit, size in zip(digits, sizes, strict=True)
+    ]
+    return read_only(np.hstack(above).astype(float))
 
 
 @dataclass(frozen=True)
 class Deviations:
-    """Summand: sums of the features times a factor of the label, and times other features."""
+    """Sums of the compared features over rows, and of these times a factor of the label.
+
+    Those for variances count a source row of weight below 1 by its square. The products with other
+    ``features``, of an influence function, are those of the features times the factor.
+    """
 
     factor: np.ndarray  # (labels,)
-    others: tuple[Features, ...]
+    features: tuple[Features, ...]
     seen: np.ndarray | None = None
 
-    def __call__(self, batch: Predictions) -> Tally:
+    def __call__(self, batch: Predictions, others: list[np.ndarray]) -> Tally:
         label, labels = _label_codes(batch, self.seen)
-        f = batch.sample_weight if self.seen is None else _squared(batch)
-        d, code = dense_features(batch), level_codes(batch)
-        codes, once = len(level_table(batch.n_classes == 2)), self.factor[label]
-        weight = once if f is None else once * f
+        f = batch.sample_weight
+        d, code, codes = dense_features(batch), level_codes(batch), len(level_table(batch))
+        out = Tally(means=_sum_by_label(label, labels, d, code, codes, f))
+        if self.seen is not None and f is not None:
+            f = batch.squared_frequency
+            out["sums"] = _sum_by_label(label, labels, d, code, codes, f)
+        weight = self.factor[label] if f is None else self.factor[label] * f
         weighted = d * weight[:, None]
-        out = Tally(
-            rows=np.bincount(label, f, labels).astype(float),
-            dense=sum_groups(label, d, labels, f),
-            squares=np.einsum("id,id->d", weighted, d * once[:, None]),
-            levels=np.bincount(label * codes + code, f, labels * codes).reshape(labels, codes),
-        )
-        for k, other in enumerate(self.others):
-            x = other(batch)
+        once = d if self.seen is None else d * self.factor[label][:, None]
+        out["squares"] = column_dot(weighted, once)
+        for k, x in enumerate(others):
             out[f"dense {k}"] = weighted.T @ x
             out[f"levels {k}"] = sum_groups(code, x, codes, weight)
         return out
 
 
+def _sum_by_label(
+    label: np.ndarray,
+    labels: int,
+    dense: np.ndarray,
+    code: np.ndarray,
+    codes: int,
+    frequency: np.ndarray | None,
+) -> Tally:
+    """Rows, dense features, and rows of each level, by label."""
+    levels = np.bincount(label * codes + code, frequency, labels * codes)
+    levels = levels.reshape(labels, codes).astype(float)
+    dense = sum_groups(label, dense, labels, frequency)
+    return Tally(rows=levels.sum(axis=1), dense=dense, levels=levels)
+
+
+def feature_means(sums: Tally) -> np.ndarray:
+    """(labels, F) means of the features."""
+    means = sums["means"]
+    return _widen(means) / means["rows"][:, None]
+
+
+def _widen(sums: Tally) -> np.ndarray:
+    """(labels, F) sums of the features, from those of dense ones and of levels."""
+    return np.hstack([sums["dense"], sums["levels"] @ level_table(sums["dense"])])
+
+
 def deviation_variance(
-    sums: Tally,
     deviations: Deviations,
-    terms: LinearTerms,
     products: RowProducts,
+    terms: LinearTerms,
+    square: np.ndarray,
     mean: np.ndarray,
     of_label: np.ndarray,
 ) -> np.ndarray:
     """(F,) sum over rows of the squares of  factor (f - mean) - phi . of_label.
 
-    From the sums of `Deviations` of the features of phi; ``mean`` (labels, F), ``of_label`` (S, F).
+    ``products`` are those of the features of phi, with the sums of `Deviations`, and ``square`` is
+    the sum of phi phi'; ``mean`` is (labels, F), ``of_label`` (S, F).
     """
-    a, table = deviations.factor, level_table(of_label.shape[1] == TWO_CLASSES)
-    first = np.hstack([sums["dense"], sums["levels"] @ table])  # (labels, F) sums of f
-    squares = np.append(sums["squares"], (a**2) @ (sums["levels"] @ table))
-    own = squares - (a**2) @ (2 * mean * first) + (a**2 * sums["rows"]) @ mean**2
+    found, a = products.more, deviations.factor
+    sums = found.get("sums", found["means"])
+    table, first = level_table(sums["dense"]), _widen(sums)
+    squares = np.append(found["squares"], a**2 @ (sums["levels"] @ table))
+    own = squares - a**2 @ (2 * mean * first) + (a**2 * sums["rows"]) @ mean**2
     cross = (first * a[:, None]).T @ terms.constant
     total = sums["rows"][:, None] * terms.constant  # of phi, by label
     for k, (x, A) in enumerate(zip(terms.features, terms.matrices, strict=True)):
-        cross += np.vstack([sums[f"dense {k}"], table.T @ sums[f"levels {k}"]]) @ A.T
+        cross += np.vstack([found[f"dense {k}"], table.T @ found[f"levels {k}"]]) @ A.T
         total = total + products.sums[id(x)] @ A.T
     cross -= (mean * a[:, None]).T @ total
     both = np.einsum("fs,sf->f", cross, of_label)
-    implied = np.einsum("sf,sf->f", of_label, products.product(terms, terms) @ of_label)
+    implied = np.einsum("sf,sf->f", of_label, square @ of_label)
     return np.asarray(own - 2 * both + implied)
-
-
-TWO_CLASSES = 2 + len(CONFIDENCES) + 2 * len(OF_EACH_CLASS)  # features of two classes
 
 
 def _label_codes(batch: Predictions, seen: np.ndarray | None) -> tuple[np.ndarray, int]:
@@ -161,7 +178,3 @@ def _label_codes(batch: Predictions, seen: np.ndarray | None) -> tuple[np.ndarra
     if seen is None:
         return np.zeros(len(batch), np.intp), 1
     return batch.codes(seen), int(seen.sum())
-
-
-def _squared(batch: Predictions) -> np.ndarray | None:
-    return None if batch.sample_weight is None else batch.squared_frequency

@@ -51,7 +51,7 @@ def matched(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightF
     """Matching of efficient features, tuned by the weights of em-bcts."""
     calibrate = fit_scaling("bcts", source, class_counts)
     likelihood = fit_likelihood(source, target, class_counts, calibrate)
-    found = fit_matched(source, target, class_counts, calibrate, likelihood.weights)
+    found = fit_matched(source, target, class_counts, calibrate, likelihood)
     return replace(
         found,
         iterations=likelihood.iterations,
@@ -65,14 +65,16 @@ def fit_matched(
     target: Engine,
     class_counts: np.ndarray,
     calibrate: Scaling,
-    weights: np.ndarray,
+    likelihood: WeightFit,
 ) -> WeightFit:
-    """Matching of the features with the most precise prior; ``weights`` tune them."""
+    """Matching of the features with the most precise prior, tuned by weights of the likelihood."""
     n, m, seen = class_counts.sum(), target.summary.size, class_counts > 0
-    weights, found = np.maximum(weights, LEAST_RATIO), []
-    for posterior in _candidates(source, class_counts, calibrate):
+    weights, found = np.maximum(likelihood.weights, LEAST_RATIO), []
+    candidates = _candidates(source, class_counts, calibrate)
+    other = likelihood.influence.target_terms.features[0] if len(candidates) == 1 else None
+    for posterior in candidates:
         features = EfficientPosterior(posterior, weights, float(n / (n + m)))
-        moments = linear_moments(features, source, target, class_counts)
+        moments = linear_moments(features, source, target, class_counts, other=other)
         found.append(solve_moment_matching(features, moments, target, seen, moment_sizes(moments)))
     if len(found) == 1:
         return found[0]

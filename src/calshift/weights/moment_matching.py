@@ -20,13 +20,8 @@ from calshift._core.linalg import (
 )
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
-from calshift.weights.influence import (
-    FeatureInfluence,
-    WeightedFeatures,
-    WeightFit,
-    label_terms,
-)
-from calshift.weights.row_products import Features, LinearTerms
+from calshift.weights.influence import FeatureInfluence, WeightedFeatures, WeightFit, label_terms
+from calshift.weights.row_products import Features, LinearTerms, RowProducts, sum_products
 
 TIE = 1e-7  # weight of the distance to the centre, which selects among equally good solutions
 
@@ -41,14 +36,14 @@ class Moments:
     target : mu, (L,) mean_j a_j
     size : (L,) root mean square of each feature, over both samples alike
     prior : pi, (S,) class shares of the source
-    scatter : (L, L) covariance of a_j, None if it was not asked for
+    products : of the features over the target, None if only the means were asked for
     """
 
     confusion: np.ndarray
     target: np.ndarray
     size: np.ndarray
     prior: np.ndarray
-    scatter: np.ndarray | None = None
+    products: RowProducts | None = None
 
 
 def linear_moments(
@@ -57,9 +52,13 @@ def linear_moments(
     target: Engine,
     class_counts: np.ndarray,
     *,
-    scatter: bool = True,
+    products: bool = True,
+    other: Features | None = None,
 ) -> Moments:
-    """One pass over each sample; the covariance of the target's features only with ``scatter``."""
+    """One pass over each sample; with the ``products`` of the features over the target, or without.
+
+    ``other`` features of the target are multiplied with them too.
+    """
     seen = class_counts > 0
     prior = class_counts[seen] / class_counts.sum()
 
@@ -70,23 +69,23 @@ def linear_moments(
         return Tally(confusion=sums, square=square)
 
     n, (confusion, source_square) = class_counts.sum(), source.total(by_label).values()
-    m, mean, square = target.total(partial(_sum_squares, features, scatter)).values()
-    diagonal = np.diag(square) if scatter else square
-    size = np.sqrt(source_square / n + diagonal / m)
-    spread = square / m - np.outer(mean / m, mean / m) if scatter else None
-    return Moments(confusion / n, mean / m, size, prior, spread)
+    if products:
+        pairs = (
+            [(features, features)] if other is None else [(features, features), (features, other)]
+        )
+        known = sum_products(target, pairs)
+        m, mean = float(known.rows[0]), known.sums[id(features)][0]
+        square = np.diag(known.pair(features, features))
+    else:
+        known, (m, mean, square) = None, target.total(partial(_sum_squares, features)).values()
+    size = np.sqrt(source_square / n + square / m)
+    return Moments(confusion / n, mean / m, size, prior, known)
 
 
-def _sum_squares(features: Features, whole: bool, batch: Predictions) -> Tally:
-    """Sums over rows of 1, a, and a a' or its diagonal."""
-    a, f = features(batch), batch.sample_weight
-    if f is None:
-        return Tally(size=len(a), mean=np.ones(len(a)) @ a, square=_square(a, a, whole))
-    return Tally(size=f.sum(), mean=f @ a, square=_square(a, a * f[:, None], whole))
-
-
-def _square(a: np.ndarray, b: np.ndarray, whole: bool) -> np.ndarray:
-    return np.asarray(a.T @ b if whole else np.einsum("il,il->l", a, b))
+def _sum_squares(features: Features, batch: Predictions) -> Tally:
+    """Sums over rows of 1, a and a^2."""
+    a, f = features(batch), batch.frequency
+    return Tally(size=f.sum(), mean=f @ a, square=f @ a**2)
 
 
 def moment_sizes(moments: Moments) -> np.ndarray:
@@ -95,10 +94,10 @@ def moment_sizes(moments: Moments) -> np.ndarray:
     return np.asarray(np.where(moments.size > RELATIVE_ZERO * largest, moments.size, largest))
 
 
-def scatter_matrix(features: Features, target: Engine) -> np.ndarray:
-    """(L, L) covariance of the features of the target."""
-    m, mean, square = target.total(partial(_sum_squares, features, True)).values()
-    return np.asarray(square / m - np.outer(mean / m, mean / m))
+def scatter_matrix(features: Features, products: RowProducts) -> np.ndarray:
+    """(L, L) covariance of the features."""
+    m, mean = products.rows[0], products.sums[id(features)][0]
+    return np.asarray(products.pair(features, features) / m - np.outer(mean / m, mean / m))
 
 
 def simplex_least_squares(columns: np.ndarray, mean: np.ndarray, centre: np.ndarray) -> np.ndarray:
@@ -208,7 +207,8 @@ def release_bounds(fit: WeightFit, target: Engine) -> WeightFit:
     columns = (at.confusion / at.prior).T
     solution = _solve_bordered(columns, np.ones(len(columns), dtype=bool)) / at.prior[:, None]
     inverse = solution[:, :-1] @ columns
-    spread = inverse @ scatter_matrix(at.features, target) @ inverse.T
+    products = sum_products(target, [(at.features, at.features)], known=fit.target_products)
+    spread = inverse @ scatter_matrix(at.features, products) @ inverse.T
     nowhere = np.zeros(len(columns))
     return replace(
         fit, influence=replace(at, inverse=inverse, scale=solution[:, -1]),
@@ -240,6 +240,7 @@ def solve_moment_matching(
     influence = LinearInfluence(
         features, seen, q / pi, pi, C, moments.target, inverse, solution[:, S]
     )
-    scatter = scatter_matrix(features, target) if moments.scatter is None else moments.scatter
-    spread = inverse @ scatter @ inverse.T
-    return WeightFit(q / pi, pi, influence, spread, C, held, np.maximum(beyond, 0.0))
+    products = sum_products(target, [(features, features)], known=moments.products)
+    spread = inverse @ scatter_matrix(features, products) @ inverse.T
+    beyond = np.maximum(beyond, 0.0)
+    return WeightFit(q / pi, pi, influence, spread, C, held, beyond, target_products=products)

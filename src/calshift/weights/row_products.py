@@ -7,8 +7,9 @@ same features from the sums of x_k x_l', and of x_k by label: one pass, and no r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -75,12 +76,14 @@ class RowProducts:
     sums : by feature, (labels, L)
     squares : by pair of features, (L, M)
     features : whose identities are the keys
+    more : another sum over the rows of the last pass, if one was asked for
     """
 
     rows: np.ndarray
     sums: dict[int, np.ndarray]
     squares: dict[tuple[int, int], np.ndarray]
     features: tuple[Features, ...]
+    more: Tally = field(default_factory=Tally)
 
     def product(self, first: LinearTerms, second: LinearTerms) -> np.ndarray:
         """(S, T) sum of phi psi'."""
@@ -106,6 +109,17 @@ class RowProducts:
             total += np.einsum("sl,sl->s", A, inner)
         return np.asarray(total)
 
+    def __or__(self, other: RowProducts | None) -> RowProducts:
+        """What both know of the same rows."""
+        if other is None:
+            return self
+        return RowProducts(
+            self.rows,
+            self.sums | other.sums,
+            self.squares | other.squares,
+            self.features + other.features,
+        )
+
     def pair(self, x: Features, y: Features) -> np.ndarray:
         """Sum of x y'."""
         known = self.squares.get((id(x), id(y)))
@@ -117,36 +131,56 @@ def sum_products(
     pairs: Iterable[tuple[Features, Features]],
     seen: np.ndarray | None = None,
     known: RowProducts | None = None,
+    more: WithFeatures | None = None,
 ) -> RowProducts:
     """Products of these pairs of features over all rows, in one pass; none if all are known.
 
     With ``seen``, the classes of a source, sums are by label, and a row of weight below 1 counts by
-    its square; otherwise rows count by their weights.
+    its square; otherwise rows count by their weights. ``more`` is summed in the same pass.
     """
     before = RowProducts(np.zeros(0), {}, {}, ()) if known is None else known
     there = before.squares.keys()
-    pairs = [(x, y) for x, y in pairs if not {(id(x), id(y)), (id(y), id(x))} & there]
-    if known is not None and not pairs:
+    missing = [(x, y) for x, y in pairs if not {(id(x), id(y)), (id(y), id(x))} & there]
+    if known is not None and not missing and more is None:
         return known
-    features = {id(one): one for pair in pairs for one in pair}
+    wanted = () if more is None else more.features
+    features = {id(x): x for x in (*(x for pair in missing for x in pair), *wanted)}
     keys, kept = tuple(features), tuple(features.values())
-    which = tuple(dict.fromkeys((keys.index(id(x)), keys.index(id(y))) for x, y in pairs))
-    rows, sums, squares = engine.total(_Products(kept, which, seen)).values()
+    which = tuple(dict.fromkeys((keys.index(id(x)), keys.index(id(y))) for x, y in missing))
+    sums: Tally = engine.total(_Products(kept, which, seen, before.sums.keys(), more))
     return RowProducts(
-        rows,
-        before.sums | dict(zip(keys, sums.values(), strict=True)),
-        before.squares | {(keys[k], keys[j]): squares[i] for i, (k, j) in enumerate(which)},
+        sums["rows"],
+        before.sums | {keys[k]: one for k, one in sums["sums"].items()},
+        before.squares | {(keys[k], keys[j]): sums["squares"][i] for i, (k, j) in enumerate(which)},
         before.features + kept,
+        sums.get("more", Tally()),
     )
 
 
-@dataclass(frozen=True)
-class _Products:
-    """Summand: rows, sums and products of features."""
+class WithFeatures(Protocol):
+    """A sum over rows that uses features, which are evaluated once."""
 
     features: tuple[Features, ...]
-    pairs: tuple[tuple[int, int], ...]
-    seen: np.ndarray | None
+
+    def __call__(self, batch: Predictions, features: list[np.ndarray]) -> Tally:
+        """The sums over a batch."""
+
+
+class _Products:
+    """Summand: rows, sums and products of features; and ``more``."""
+
+    def __init__(
+        self,
+        features: tuple[Features, ...],
+        pairs: tuple[tuple[int, int], ...],
+        seen: np.ndarray | None,
+        known: Collection[int],
+        more: WithFeatures | None,
+    ) -> None:
+        self.features, self.pairs, self.seen, self.more = features, pairs, seen, more
+        self.summed = [k for k, one in enumerate(features) if id(one) not in known]
+        keys = [id(one) for one in features]
+        self.places = [] if more is None else [keys.index(id(one)) for one in more.features]
 
     def __call__(self, batch: Predictions) -> Tally:
         code, labels, f = np.zeros(len(batch), np.intp), 1, batch.sample_weight
@@ -154,14 +188,12 @@ class _Products:
             code, labels = batch.codes(self.seen), int(self.seen.sum())
             f = None if f is None else batch.squared_frequency
         root = None if f is None else np.sqrt(f)
-        x = [one(batch) if root is None else one(batch) * root[:, None] for one in self.features]
-        sums = Tally(enumerate(self._sum(code, labels, one, root) for one in x))
+        plain = [one(batch) for one in self.features]
+        x = plain if root is None else [one * root[:, None] for one in plain]
+        sums = Tally((k, sum_groups(code, x[k], labels, root)) for k in self.summed)
         squares = Tally(enumerate(x[k].T @ x[j] for k, j in self.pairs))
-        return Tally(rows=np.bincount(code, f, labels).astype(float), sums=sums, squares=squares)
-
-    def _sum(
-        self, code: np.ndarray, labels: int, x: np.ndarray, root: np.ndarray | None
-    ) -> np.ndarray:
-        if self.seen is None:
-            return np.asarray((np.ones(len(x)) if root is None else root) @ x)[None]
-        return sum_groups(code, x, labels, root)
+        rows = np.bincount(code, f, labels).astype(float)
+        found = Tally(rows=rows, sums=sums, squares=squares)
+        if self.more is not None:
+            found["more"] = self.more(batch, [plain[k] for k in self.places])
+        return found
