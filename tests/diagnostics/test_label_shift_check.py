@@ -13,9 +13,13 @@ import pytest
 import calshift
 from calshift import Predictions, check_label_shift
 from calshift.binning import confidence_cells
-from calshift.binning.confidence_cells import merge_counts, merge_places, tabulate_cells
+from calshift.binning.confidence_cells import tabulate_cells
 from calshift.binning.row_kinds import RowKinds
+from calshift.diagnostics import nonnegative_shares, null_mixture, overidentification_test
 from calshift.diagnostics.label_shift_check import label_shift_check
+from calshift.diagnostics.merged_cells import add_up, merge_places
+from calshift.diagnostics.nonnegative_shares import solve_shares
+from calshift.diagnostics.null_mixture import likeliest_mixture
 from calshift.engines import Arrays
 
 GAUSSIAN = calshift.simulate.GaussianSimulation(n_classes=4, dimensions=3)
@@ -325,17 +329,17 @@ def test_cells_that_join():
     """Four groups of one class by hand; the second class is rare, the third well filled."""
     source = np.array([9, 9, 9, 2, 1, 0, 0, 1, 9, 9, 9, 9], dtype=float)
     target = np.array([9, 9, 9, 9, 9, 9, 9, 9, 9, 2, 0, 3], dtype=float)
-    place = merge_places(source[None, :, None], target[None], 4)[0]
+    place = merge_places(source[None], target[None], 4)[0]
     # 3 joins 2; the rare class is too small alone and joins the smallest cell, 0 (of 9 rows);
     # of the last, both pairs have a poor cell, and the upper pair is poor as a whole
     assert place.tolist() == [0, 1, 2, 2, 0, 0, 0, 0, 8, 8, 8, 8]
-    together = merge_counts(target[None], place[None])[0]
+    together = add_up(target[None], place[None], 13)[0]
     assert together.tolist() == [45, 9, 18, 0, 0, 0, 0, 0, 14, 0, 0, 0, 0]
 
 
 def test_rare_classes_join_each_other_first():
     source = np.array([20, 20, 2, 1, 2, 2, 20, 20], dtype=float)
-    place = merge_places(source[None, :, None], source[None], 2)[0]
+    place = merge_places(source[None], source[None], 2)[0]
     assert place.tolist() == [0, 1, 8, 8, 8, 8, 6, 7]
 
 
@@ -444,6 +448,36 @@ def test_sparse_and_dense_products_agree(monkeypatch):
     monkeypatch.setattr("calshift.diagnostics.overidentification_test.MANY", 1)
     monkeypatch.setattr("calshift.diagnostics.overidentification_test.SPARSE", 2.0)
     same(check_label_shift(*data), dense)
+
+
+def test_a_sparse_mixture_is_the_dense_one(monkeypatch):
+    """Its iterations and cells with rows of one sample only."""
+    rng = np.random.default_rng(3)
+    source = rng.poisson(rng.gamma(0.3, 2, (30, 7))).astype(float)
+    source[:3], target = 0.0, rng.poisson(5, 30).astype(float)
+    target[[0, 9]] = 0.0
+    dense = likeliest_mixture(source, target)
+    monkeypatch.setattr(null_mixture, "LARGE", 0)
+    monkeypatch.setattr(null_mixture, "SPARSE", 2.0)
+    for one, other in zip(likeliest_mixture(source, target), dense, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-15)
+
+
+def test_tables_of_many_classes_are_solved_one_by_one_with_the_same_answer(monkeypatch):
+    data = drawn(900, 300, 8, calshift.simulate.GaussianSimulation(n_classes=9, imbalance=30))
+    together = check_label_shift(*data)
+    for module in (nonnegative_shares, overidentification_test):
+        monkeypatch.setattr(module, "TOGETHER", 1)
+    same(check_label_shift(*data), together)
+
+
+def test_classes_expected_to_have_a_share_do_not_change_the_shares():
+    rng = np.random.default_rng(5)
+    X, h, used = rng.random((6, 20, 8)), rng.random((6, 20)), rng.random(8) < 0.5
+    G, pull = X.transpose(0, 2, 1) @ X, np.einsum("bls,bl->bs", X, h) * rng.normal(size=(6, 8))
+    asked = G, pull, np.ones((6, 8)), pull
+    for one, other in zip(solve_shares(*asked, used), solve_shares(*asked), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
 
 
 def test_small_odd_tables_are_answered():

@@ -9,9 +9,10 @@ from scipy.stats import chi2
 
 import calshift
 from calshift.diagnostics import null_bootstrap
-from calshift.diagnostics.cell_tables import Tables, fit_tables, likeliest_mixture
+from calshift.diagnostics.cell_tables import Tables, fit_tables
 from calshift.diagnostics.nonnegative_shares import solve_shares
 from calshift.diagnostics.null_bootstrap import draw_p_values
+from calshift.diagnostics.null_mixture import likeliest_mixture
 from calshift.diagnostics.overidentification_test import nearest_mixture
 
 LEVELS = np.array([0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.99])  # far apart in log-odds
@@ -207,7 +208,7 @@ def test_the_null_is_a_maximum_of_the_likelihood():
     rng = np.random.default_rng(0)
     source = rng.multinomial(300, rng.dirichlet(np.ones(8)), 3).T.astype(float)
     target = rng.multinomial(500, rng.dirichlet(np.ones(8))).astype(float)
-    A, q = likeliest_mixture(Tables(source, target, 2))
+    A, q = likeliest_mixture(source, target)
 
     def likelihood(A, q):
         return np.sum(source * np.log(A)) + target @ np.log(A @ q)
@@ -225,7 +226,7 @@ def test_bootstrap_and_chi_square_agree_on_large_samples(monkeypatch, effect):
     2000 draws without stopping: the standard error of p is at most .0112, and 4 of them allow
     for four cells of three tables each.
     """
-    monkeypatch.setattr(null_bootstrap, "STOP", 10**9)
+    monkeypatch.setattr(null_bootstrap, "_stop_at", lambda level, draws: 10**9)
     rng = np.random.default_rng(7)
     A = 0.1 + 0.6 * np.repeat(np.eye(3), 2, axis=0)
     A = A / A.sum(axis=0)
@@ -236,13 +237,13 @@ def test_bootstrap_and_chi_square_agree_on_large_samples(monkeypatch, effect):
         )
         target = rng.multinomial(30_000, bent / bent.sum()).astype(float)
         tables = Tables(source, target, 2)
-        null = likeliest_mixture(tables)
-        fit = fit_tables(tables, source[None], target[None], null[1]).mixture
+        null = likeliest_mixture(source, target)
+        fit = fit_tables(tables, tables.observed, null[1]).mixture
         assert fit.df[0] == 3
         tails = fit.tails[:, 0]
         expected = chi2.sf(fit.statistic[0], 3), chi2.sf(fit.direction[0] ** 2, 1)
         np.testing.assert_allclose(tails, expected)
-        drawn = draw_p_values(tables, tails, null, 2000, np.random.default_rng(seed))
+        drawn = draw_p_values(tables, fit, null, 2000, np.random.default_rng(seed), 0.05)
         assert np.abs(np.array(drawn.p_values[:2]) - tails[:2]).max() < 4 * 0.0112
         least = min(drawn.p_values[:2])
         assert least <= drawn.p_values[2] <= 2 * least
@@ -251,7 +252,7 @@ def test_bootstrap_and_chi_square_agree_on_large_samples(monkeypatch, effect):
 
 
 def test_stopping_early_decides_as_all_draws_do(monkeypatch):
-    """20 / l is above .1 whenever it is used, and so are the p-values of all 200 draws."""
+    """10 / l is above .05 whenever it is used, and so are the p-values of all 200 draws."""
     simulation = calshift.simulate.GaussianSimulation(n_classes=3, dimensions=2)
     stopped, full = [], []
 
@@ -264,11 +265,11 @@ def test_stopping_early_decides_as_all_draws_do(monkeypatch):
         data = *simulation.source(400, rng), simulation.target(400, rng)[0]
         stopped.append(p_values(data, seed))
         with monkeypatch.context() as patch:
-            patch.setattr(null_bootstrap, "STOP", 10**9)
+            patch.setattr(null_bootstrap, "_stop_at", lambda level, draws: 10**9)
             full.append(p_values(data, seed)[1])
     draws, p = np.array([draws for draws, _ in stopped]), np.array([p for _, p in stopped])
-    assert np.array_equal(p <= 0.09, np.array(full) <= 0.09)
-    assert np.array_equal(p[p < 0.09], np.array(full)[p < 0.09])
+    assert np.array_equal(p <= 0.05, np.array(full) <= 0.05)
+    assert np.array_equal(p[p < 0.05], np.array(full)[p < 0.05])
     early = draws < 200
-    assert np.array_equal(draws[early], np.rint(20 / p[:, :2].min(axis=1)[early]))
+    assert np.array_equal(draws[early], np.rint(10 / p[:, :2].min(axis=1)[early]))
     assert draws.min() < 60

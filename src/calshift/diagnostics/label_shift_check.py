@@ -13,10 +13,11 @@ import numpy as np
 
 from calshift._core.text import class_names
 from calshift._core.validate import validate_integer, validate_level, validate_rng
-from calshift.binning.confidence_cells import CellCounts, merge_counts, tabulate_cells
+from calshift.binning.confidence_cells import CellCounts, tabulate_cells
 from calshift.diagnostics.cell_distance import measure_distance
-from calshift.diagnostics.cell_tables import Fit, Tables, fit_tables, likeliest_mixture
+from calshift.diagnostics.cell_tables import Fit, Tables, fit_tables
 from calshift.diagnostics.null_bootstrap import draw_p_values
+from calshift.diagnostics.null_mixture import likeliest_mixture
 from calshift.diagnostics.overidentification_test import CellMixture, count_restrictions
 from calshift.engines.base import Engine
 from calshift.errors import InvalidInput
@@ -32,9 +33,17 @@ MOST_ROWS = 1e12  # counts are scaled down to this: their noise is below roundin
 
 
 def label_shift_check(
-    source: Engine, target: Engine, level: Any, n_boot: Any, rng: Any
+    source: Engine,
+    target: Engine,
+    level: Any,
+    n_boot: Any,
+    rng: Any,
+    steps: np.ndarray | None = None,
 ) -> LabelShiftCheck:
-    """Test whether the target's cells are a mixture of the source's classes."""
+    """Test whether the target's cells are a mixture of the source's classes.
+
+    ``steps`` are the source's rows by step of confidence (`count_steps`), where they are known.
+    """
     level = validate_level(level)
     wanted = _validate_draws(level, n_boot)
     rng, about = validate_rng(rng), source.summary
@@ -52,11 +61,11 @@ def label_shift_check(
             0.0, 0, None, 0, residuals=nothing, observed=nothing[:, 0], expected=nothing[:, 0],
             class_residuals=nothing[:, 0], warnings=(note,),
         )  # fmt: skip
-    counted = tabulate_cells(source, target, groups, counts > 0)
+    counted = tabulate_cells(source, target, groups, counts > 0, steps)
     tables, order = _sort_classes(_scale_counts(counted), counts)
-    null = likeliest_mixture(tables)
-    fit = fit_tables(tables, tables.source[None], tables.target[None], null[1])
-    tested = count_restrictions(merge_counts(tables.source[None], fit.place)[0]) > 0
+    null = likeliest_mixture(tables.source, tables.target)
+    fit = fit_tables(tables, tables.observed, null[1])
+    tested = count_restrictions(fit.source[0]) > 0
     affordable = max(least_draws(level), int(MOST_WORK / (work * counted.groups / groups)))
     draws = min(wanted, affordable)
     notes = _notes(tested, counts, draws if draws < wanted else None, classes, counted.divided)
@@ -78,7 +87,7 @@ def _outcomes(
     level: float,
 ) -> dict[str, Any]:
     """The p-values of both tests and of the two together, and the distance."""
-    drawn = draw_p_values(tables, fit.tails[:, 0], null, draws, rng)
+    drawn = draw_p_values(tables, fit, null, draws, rng, level)
     p, directed, joint = drawn.p_values
     z = float(fit.direction[0])
     distance = measure_distance(fit, drawn.scale, level)
@@ -128,10 +137,8 @@ def _sort_classes(tables: Tables, counts: np.ndarray) -> tuple[Tables, np.ndarra
 def _residuals(tables: Tables, fit: Fit, tested: bool, order: np.ndarray) -> dict[str, Any]:
     """Residuals by cell and by predicted class, in the user's order of the classes."""
     back, shape = np.argsort(order), (len(order), tables.groups)
-    rows, other = (
-        merge_counts(part[None], fit.place)[0] for part in (tables.source, tables.target)
-    )
-    cells = _compare(rows, other, fit.mixture, tested)[2][fit.place[0]]
+    merged = _compare(fit.source[0], fit.target[0], fit.mixture, tested)[2]
+    cells = merged[fit.merging.place[0]]
     rows, other = tables.source.reshape(*shape, -1).sum(axis=1), tables.target.reshape(shape)
     observed, expected, whole = _compare(rows, other.sum(axis=1), fit.mixture, tested)
     return {

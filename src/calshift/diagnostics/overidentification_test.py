@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calshift.diagnostics.nonnegative_shares import restrict, solve_shares
+from calshift.diagnostics.nonnegative_shares import TOGETHER, factorize, restrict, solve_shares
 
 RIDGE = 1e-12  # on a matrix of unit diagonal, for classes that cannot be distinguished
 DEPENDENT = 1e-8  # squared distance of a column to those before it, below which it adds no rank
@@ -49,28 +49,33 @@ class CellMixture:
 
 
 def nearest_mixture(
-    source: np.ndarray, target: np.ndarray, start: np.ndarray, contrast: np.ndarray
+    source: np.ndarray,
+    target: np.ndarray,
+    start: np.ndarray,
+    contrast: np.ndarray,
+    used: np.ndarray | None = None,
 ) -> CellMixture:
     """J = min_q sum_l (h - A q)_l^2 / D_l of counts (B, L, S) and (B, L), from shares (S,).
 
     D = A (w / m + w^2 / (n_y - 1)) is the diagonal of S(w) + A Gamma A', and D lies in the span of
     A: so this q is that of generalised least squares with S(w), and J = g'S^-1 g. A row a class,
     spread like the source's, is added to w = ``start``: no cell is without noise. q has no negative
-    shares, and the degrees of freedom are those of a fit of the classes with a share.
+    shares, and the degrees of freedom are those of a fit of the classes with a share. ``used`` (S,)
+    has the classes that are expected to have one.
     """
     n, m = source.sum(axis=1), target.sum(axis=1, keepdims=True)
-    A, h, prior = source / n[:, None], target / m, n / n.sum(axis=1, keepdims=True)
-    added = n.shape[1] / (m + n.shape[1])
-    w = (1 - added) * start / start.sum() + added * prior
-    D = _times(A, w / m + w**2 / np.maximum(n - 1, 1))
+    h, added = target / m, n.shape[1] / (m + n.shape[1])
+    w = (1 - added) / start.sum() * start + added / n.sum(axis=1, keepdims=True) * n
+    D = _times(source, (w / m + w**2 / np.maximum(n - 1, 1)) / n)
     root = np.divide(1.0, np.sqrt(D), out=np.zeros_like(D), where=D > 0)
-    X = A * root[:, :, None]
+    X = source * root[:, :, None]  # the columns of A / sqrt(D), times n
     G, size = _correlations(X)
     pull = _times(X.transpose(0, 2, 1), h * root) / size
-    along = _times(A.transpose(0, 2, 1), contrast) / size
-    x, active, inside = solve_shares(G, pull, size, along)
+    along = _times(source.transpose(0, 2, 1), contrast) / size
+    size = size / n
+    x, active, inside = solve_shares(G, pull, size, along, used)
     q = x / size
-    gap = h - _times(A, q)
+    gap = h - _times(source, q / n)
     whole = np.sum(contrast**2 * D, axis=1)
     variance = whole - np.sum(along * inside, axis=1)
     known = variance > DEPENDENT * whole
@@ -97,16 +102,22 @@ def _correlations(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         G = np.stack([(x.T @ x).toarray() for x in map(csr_array, X)])
     else:
         G = X.transpose(0, 2, 1) @ X
-    size = np.sqrt(np.diagonal(G, axis1=1, axis2=2))
-    G /= size[:, :, None]
-    G /= size[:, None]
-    G += RIDGE * np.eye(size.shape[1])
+    diagonal = np.arange(G.shape[1])
+    size = np.sqrt(G[:, diagonal, diagonal])
+    unit = 1 / size
+    G *= unit[:, :, None]
+    G *= unit[:, None]
+    G[:, diagonal, diagonal] += RIDGE
     return G, size
 
 
 def _rank(G: np.ndarray, active: np.ndarray) -> np.ndarray:
     """Rank of the active columns with these correlations: those outside the span of others."""
-    distance = np.diagonal(np.linalg.cholesky(restrict(G, active)), axis1=1, axis2=2) ** 2
+    if len(G[0]) > TOGETHER:
+        pivots = [factorize(one, here) for one, here in zip(G, active, strict=True)]
+        return np.array([np.count_nonzero(one**2 > DEPENDENT) for one in pivots])
+    among = G if active.all() else restrict(G, active)
+    distance = np.diagonal(np.linalg.cholesky(among), axis1=1, axis2=2) ** 2
     return np.asarray(np.count_nonzero((distance > DEPENDENT) & active, axis=1))
 
 

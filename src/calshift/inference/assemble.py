@@ -67,30 +67,40 @@ def target_result(
     check: LabelShiftCheck | None,
     waive: frozenset[str] = frozenset(),
     tables: LabelTables | None = None,
+    own: Callable[[], CalibrationErrorResult] | None = None,
 ) -> CalibrationErrorResult:
     """The error without labels from the rows of both samples, and the source's own beside it.
 
-    ``tables`` are those of the source for the checks, with means, where they were made before.
+    ``tables`` are those of the source for the checks, with means, and ``own`` is the source's
+    error, where they were made before.
     """
     events = select_events(options.kind, source.summary)
     found, used = estimate_target(source, target, events, options, weights, resampling)
     if check is not None:
         found = found.inflated(used.error_factor)
     ones, sizes = 0 * used.values + 1, (source.summary.size, target.summary.size)
-    labelled = replace(options, drift=None)  # which does not assume label shift
     tables = tables or tabulate_labels(source, means=are_estimated(used))
-    order = check_label_order(tables)
-    before = partial(
-        labelled_result, source, events, labelled, ones, None, waive & {*LABELLED}, order
-    )
-    if source.in_memory is None:  # its rows may be gone later
-        known = before()
-        before = partial(_return, known)
+    before = own or _own_error(source, events, options, ones, waive & {*LABELLED}, tables)
     curves = keep_curves(source, target, used, events.kind, found)
     classes = source.summary.classes
     return shifted_result(
         found, events, options, used, sizes, before, classes, check, curves, tables, waive
     )
+
+
+def _own_error(
+    source: Engine,
+    events: Events,
+    options: Options,
+    ones: np.ndarray,
+    waive: frozenset[str],
+    tables: LabelTables | None,
+) -> Callable[[], CalibrationErrorResult]:
+    """The source's error, computed when it is first used."""
+    options = replace(options, drift=None)  # which does not assume label shift
+    order = check_label_order(tables)
+    before = partial(labelled_result, source, events, options, ones, None, waive, order)
+    return before if source.in_memory is not None else partial(_return, before())  # rows may vanish
 
 
 def _return(value: CalibrationErrorResult) -> CalibrationErrorResult:

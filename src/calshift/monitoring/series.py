@@ -12,19 +12,18 @@ import numpy as np
 
 from calshift._core.predictions import Predictions, concatenate_rows
 from calshift._core.validate import is_number, validate_flag, validate_number
-from calshift.api.metrics import MetricPlan, metrics_of_target
-from calshift.diagnostics.conditions import LABEL_FREE, LABEL_SHIFT, validate_waive
-from calshift.diagnostics.label_shift_check import label_shift_check, least_draws
-from calshift.diagnostics.label_tables import tabulate_labels
+from calshift.api.metrics import MetricPlan
+from calshift.diagnostics.conditions import LABEL_FREE, validate_waive
+from calshift.diagnostics.label_shift_check import least_draws
 from calshift.diagnostics.sample_conditions import LEAST_TARGET
-from calshift.engines import Arrays, Batches
+from calshift.engines import Batches
 from calshift.engines.base import Engine
 from calshift.engines.open import open_pair
 from calshift.errors import InvalidInput, UnreliableWeights
-from calshift.inference.assemble import target_result
 from calshift.inference.options import Options, Progress, Resampling
+from calshift.monitoring.window_results import WindowEstimates, WindowResult
 from calshift.monitoring.windows import split_windows
-from calshift.results import CalibrationErrorResult, MetricsResult, MonitoringResult, Skipped
+from calshift.results import MonitoringResult, Skipped
 from calshift.weights import DEFAULT
 
 LEAST_ROWS = int(LEAST_TARGET)  # of a window
@@ -70,8 +69,8 @@ def monitor(
     Parameters
     ----------
     p_source, y_source, p_target : array-like or scanned samples
-        as in `target_calibration_error`. Of a scanned ``p_target`` at most a window and a batch
-        are in memory at a time
+        as in `target_calibration_error`. Of a scanned ``p_target`` at most a batch and a window,
+        or ``n_jobs`` windows, are in memory at a time
     time : (m,) array-like, optional
         times of the target rows: datetimes, ISO texts, or seconds since 1970
     window : str or timedelta, optional
@@ -79,6 +78,9 @@ def monitor(
         midnight, weeks on Monday, months on the first
     rows : int, optional
         instead of ``window``, the number of rows in each; in the order of ``time`` if it is given
+    n_jobs : int, default 1
+        threads, each of which computes a window at a time; with ``interval="bootstrap"`` the
+        processes that draw. The results are the same
     progress : callable, optional
         callback ``progress(done, total)``, in windows
     check, weights, drift, waive, ...
@@ -102,6 +104,9 @@ def monitor(
     Without ``window`` and ``rows`` all rows are one window. Windows of fewer than 30 rows are
     listed in ``.skipped``. The level of the test of label shift in each window is 5% divided by
     the number of windows (Bonferroni), so that the chance of any false alarm is at most 5%.
+    The results keep no number for each row of the source: `compare` compares a window with its
+    ``.source``, but two windows, or two models on a window, only as results of
+    `target_calibration_error` on those rows.
 
     Examples
     --------
@@ -129,35 +134,30 @@ def monitor(
         raise InvalidInput(msg)
     waived = validate_waive(waive, LABEL_FREE, validate_flag(check, "check"))
     plan = _plan_metrics(source, metrics, decision, cost, positive)
-    results: list[CalibrationErrorResult] = []
-    measured: list[MetricsResult] = []
-    seed = rng if is_number(rng) else 0
-    tables = tabulate_labels(source, means=True)
     level = LEVEL / len(long)
     draws = max(int(np.clip(2 / level, *DRAWS)), least_draws(level))
-    for done, rows_here in enumerate(_read_windows(target, [part for _, part in long])):
-        sample, checked = Arrays(rows_here), None
-        if LABEL_SHIFT[0] not in waived:
-            checked = label_shift_check(source, sample, level, draws, seed)
-        asked = (options, weights, resampling, checked, waived, tables)
-        results.append(target_result(source, sample, *asked))
-        if plan is not None:
-            used = (results[-1].class_weights, checked, waived, interval, drift, resampling)
-            one = metrics_of_target((source, sample), plan, *used)
-            measured.append(replace(one, _influence=None))  # which has a number for each source row
+    seed = rng if is_number(rng) else 0
+    asked = (source, options, weights, resampling, waived, plan, level, draws, seed)
+    at_once = 1 if interval == "bootstrap" else resampling.jobs  # whose draws are made in parallel
+    found: list[WindowResult] = []
+    rows_of_windows = _read_windows(target, [part for _, part in long])
+    for one in WindowEstimates(*asked).of_windows(rows_of_windows, at_once):
+        found.append(one)
         if progress is not None:
-            progress(done + 1, len(long))
+            progress(len(found), len(long))
+    results = tuple(one.error for one in found)
+    measured = tuple(one.metrics for one in found if one.metrics is not None)
     reason = f"fewer than {LEAST_ROWS} rows"
     skipped = (Skipped(place, reason) for place, part in windows if len(part) < LEAST_ROWS)
     sized = (  # by frequency weights, as in each result
         replace(place, rows=float(one.n_target or place.rows))
         for (place, _), one in zip(long, results, strict=True)
     )
-    found = MonitoringResult(
-        tuple(results), tuple(sized), tuple(skipped), None if plan is None else tuple(measured)
+    series = MonitoringResult(
+        results, tuple(sized), tuple(skipped), None if plan is None else measured
     )
-    _warn_unreliable(found)
-    return found
+    _warn_unreliable(series)
+    return series
 
 
 def _plan_metrics(

@@ -26,7 +26,7 @@ from calshift.results.drift import (
 if TYPE_CHECKING:
     from calshift.results.class_weights import ClassWeights
     from calshift.results.diagnostic import Diagnostic
-    from calshift.results.difference import RowInfluence
+    from calshift.results.difference import RowInfluence, SummedInfluence
     from calshift.results.intervals import SamplingDistribution
     from calshift.results.label_shift_check import LabelShiftCheck
 
@@ -63,7 +63,7 @@ class CalibrationErrorResult(Frozen):
     classes: tuple[Any, ...] | None = None
     _distribution: SamplingDistribution | None = None
     _class_distributions: SamplingDistribution | None = None
-    _influence: RowInfluence | None = None
+    _influence: RowInfluence | SummedInfluence | None = None
     settings: tuple[tuple[str, Any], ...] = ()
     _drift: DriftInfluence | None = None
     _source: Callable[[], CalibrationErrorResult] | None = None

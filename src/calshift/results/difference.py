@@ -131,12 +131,17 @@ def compare_results(a: CalibrationErrorResult, b: CalibrationErrorResult) -> Dif
             raise InvalidInput(msg)
     assert a._influence is not None
     assert b._influence is not None
-    if not a._influence.has_same_rows(b._influence):
-        raise InvalidInput(OTHER_ROWS)
-    variances = a._influence.variance, b._influence.variance
+    first, second = a._influence, b._influence
+    if isinstance(second, SummedInfluence):
+        first, second = second, first
+    if isinstance(second, SummedInfluence):
+        raise InvalidInput(WINDOWS)
+    if not first.has_same_rows(second):
+        raise InvalidInput(WINDOWS if isinstance(first, SummedInfluence) else OTHER_ROWS)
+    variances = first.variance, second.variance
     shared = 0.0  # where the influence of all rows on one of them is rounding
     if min(variances) > ROUNDING**2:
-        shared = a._influence.with_other(b._influence) / np.sqrt(variances[0] * variances[1])
+        shared = first.with_other(second) / np.sqrt(variances[0] * variances[1])
     return Difference(a, b, float(np.clip(shared, -1.0, 1.0)))
 
 
@@ -276,6 +281,10 @@ def compare_metrics(a: MetricsResult, b: MetricsResult) -> MetricsComparison:
 
 
 OTHER_ROWS = "a and b must be of the same rows in the same order: their labels or sizes differ"
+WINDOWS = (
+    "a window of `monitor` is compared with its own .source only, since the influence of each row "
+    "is not kept: call target_calibration_error on the rows of the window"
+)
 
 
 def _influence_of(name: str, one: MetricsResult) -> MetricInfluence:
@@ -341,3 +350,28 @@ class RowInfluence(Frozen):
         if self.target is None or other.target is None:
             return shared
         return shared + float(self.target @ other.target)
+
+
+@dataclass(frozen=True, eq=False)
+class SummedInfluence(Frozen):
+    """Of rows on an error: what is left of it without a number for each row of the source.
+
+    Attributes
+    ----------
+    variance : of the error, to first order
+    covariance : with the error of the source
+    of_source : influence on that one
+    """
+
+    variance: float
+    covariance: float
+    of_source: RowInfluence
+
+    def has_same_rows(self, other: RowInfluence) -> bool:
+        """Whether the covariance is that with this error."""
+        return other is self.of_source
+
+    def with_other(self, other: RowInfluence) -> float:
+        """Covariance with the error of the source."""
+        assert other is self.of_source
+        return self.covariance
