@@ -53,10 +53,7 @@ def _is_writable(value: Any) -> bool:
         return bool(value.flags.writeable)
     if not isinstance(value, tuple):
         return False
-    for one in value:  # a loop, which is faster than any() of a few
-        if type(one) not in PLAIN and _is_writable(one):
-            return True
-    return False
+    return any(_is_writable(one) for one in value if type(one) not in PLAIN)
 
 
 def _freeze_value(value: Any) -> Any:

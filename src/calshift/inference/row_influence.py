@@ -234,6 +234,13 @@ def sparse_rows(values: np.ndarray, place: np.ndarray, width: int) -> Any:
     return csr_matrix((values.T.ravel(), place.T.ravel(), start), (n, width))
 
 
+def sparse_columns(values: np.ndarray, row: np.ndarray, start: np.ndarray, rows: int) -> Any:
+    """(rows, columns) sparse, from the values of each column, where it starts, and their rows."""
+    from scipy.sparse import csc_matrix
+
+    return csc_matrix((values, row, start), (rows, len(start) - 1))
+
+
 def sum_by_label(batch: Predictions, values: np.ndarray) -> np.ndarray:
     """(K, ...) rows of values summed by label."""
     from scipy.sparse import csr_matrix
