@@ -35,7 +35,11 @@ class Frozen:
     def _freeze(self) -> None:
         fields = self.__dict__
         for name, value in fields.items():
-            if type(value) not in PLAIN and _is_writable(value):
+            kind = type(value)
+            if kind is np.ndarray:
+                if value.flags.writeable:
+                    fields[name] = read_only(value)
+            elif kind not in PLAIN and _is_writable(value):
                 fields[name] = _freeze_value(value)
 
     def __eq__(self, other: object) -> bool:
