@@ -79,10 +79,13 @@ def count_cells(score: np.ndarray, frequency: np.ndarray | None) -> np.ndarray:
 
 @compiled
 def _find_steps(
-    rows: np.ndarray, angle: np.ndarray, most: int, cells: np.ndarray, step: np.ndarray,
-    low: int, high: int,
+    rows: np.ndarray, angle: np.ndarray, most: int, cells: np.ndarray, position: np.ndarray,
+    step: np.ndarray, low: int, high: int,
 ) -> int:  # fmt: skip
-    """How many cells from low to high have rows; which, and the fine bin of their position."""
+    """How many cells from low to high have rows; which, and the fine bin of their position.
+
+    Loop by loop, so that divisions are vectorised.
+    """
     number, upto = 0, 0.0
     for cell in range(low, high + 1):
         cells[number] = cell
@@ -90,41 +93,53 @@ def _find_steps(
     for j in range(number):
         here = rows[cells[j]]
         upto += here
-        step[j] = upto - here / 2
+        position[j] = upto - here / 2
     first, last = angle[cells[0]], angle[cells[number - 1]]
     span = last - first if last > first else 1.0
     for j in range(number):
-        away = (step[j] / upto + (angle[cells[j]] - first) / span) / 2 - 0.5
-        steps = min(np.floor(np.abs(away) * (most - 1) + 0.5), float((most - 1) // 2))
-        step[j] = np.copysign(steps, away)
+        away = (position[j] / upto + (angle[cells[j]] - first) / span) / 2 - 0.5
+        steps = min(np.int32(np.abs(away) * (most - 1) + 0.5), np.int32((most - 1) // 2))
+        step[j] = -steps if away < 0 else steps
     return int(number)
 
 
 @compiled
 def _cut(
     rows: np.ndarray, middle: np.ndarray, angle: np.ndarray, most: int, low: int, high: int,
-    room: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], cuts: np.ndarray,
-    table: np.ndarray,
+    room: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray], cuts: np.ndarray,
+    table: np.ndarray, count: np.ndarray,
 ) -> int:  # fmt: skip
-    """The number of cuts of one event whose rows are in the cells from low to high."""
-    occupied, step, halfway, nearest = room
+    """The number of cuts of one event whose rows are in the cells from low to high.
+
+    ``count`` are the rows of each bin.
+    """
+    occupied, position, step, halfway, nearest = room
     b, begin = 0, 0
-    for j in range(1, _find_steps(rows, angle, most, occupied, step, low, high)):
+    number = _find_steps(rows, angle, most, occupied, position, step, low, high)
+    held = rows[occupied[0]]
+    for j in range(1, number):
         if step[j] != step[j - 1]:
             halfway[0] = (middle[occupied[j - 1]] + middle[occupied[j]]) / 2
             _find_cells(halfway, nearest)
             end, here = int(nearest[0]), middle[nearest[0]]
             end += here < halfway[0] or (here == halfway[0] and end >= CENTRE)
             table[begin:end] = b
-            cuts[b] = end
-            b, begin = b + 1, end
+            cuts[b], count[b] = end, held
+            b, begin, held = b + 1, end, 0.0
+        held += rows[occupied[j]]
     table[begin:] = b
+    count[b] = held
     return b
 
 
 @compiled
-def _make_room() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    return np.empty(CELLS + 1, np.int64), np.empty(CELLS), np.empty(1), np.empty(1, np.uint16)
+def _make_room() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    cells, position, step = (
+        np.empty(CELLS + 1, np.uint16),
+        np.empty(CELLS),
+        np.empty(CELLS, np.int32),
+    )
+    return cells, position, step, np.empty(1), np.empty(1, np.uint16)
 
 
 @compiled
@@ -159,14 +174,14 @@ def cut_scores(
     bins, cells, rows = np.empty((E, n), np.uint8), np.empty(n, np.uint16), np.zeros(CELLS)
     for k in range(E):
         _find_cells(score[k], cells)
-        low, high = CELLS - 1, 0
+        low, high = cells[0], cells[0]
         for i in range(n):
-            low, high = min(low, int(cells[i])), max(high, int(cells[i]))
+            low, high = min(low, cells[i]), max(high, cells[i])
+        for i in range(n):
             rows[cells[i]] += 1.0 if frequency is None else frequency[i]
-        number[k] = _cut(rows, middle, angle, most, low, high, room, cuts[k], table[k])
-        for cell in range(low, high + 1):
-            sums[0, k, table[k, cell]] += rows[cell]
-            rows[cell] = 0.0
+        into = room, cuts[k], table[k], sums[0, k]
+        number[k] = _cut(rows, middle, angle, most, int(low), int(high), *into)
+        rows[low : high + 1] = 0.0
         scores, of_cell = sums[1, k], table[k]
         for i in range(n):
             b = of_cell[cells[i]]
