@@ -155,9 +155,9 @@ def cut_cells(
     cuts, number = np.zeros((E, most), np.int64), np.zeros(E, np.int64)
     sums, table = np.zeros((2, E, most)), np.empty((E, CELLS), np.uint8)
     for k in range(E):
-        number[k] = _cut(cells[0, k], middle, angle, most, 0, CELLS - 1, room, cuts[k], table[k])
+        into = room, cuts[k], table[k], sums[0, k]
+        number[k] = _cut(cells[0, k], middle, angle, most, 0, CELLS - 1, *into)
         for cell in range(CELLS):
-            sums[0, k, table[k, cell]] += cells[0, k, cell]
             sums[1, k, table[k, cell]] += cells[1, k, cell]
     return cuts, number, sums, table
 
