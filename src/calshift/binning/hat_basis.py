@@ -66,10 +66,11 @@ def choose_knots(
     centre = (t[:, 0] + t[each, last]) / 2
     middle = np.where(inside, np.abs(t - centre[:, None]), np.inf).argmin(axis=1)
     upto = np.cumsum(counts, axis=2)
-    found, ups = _step_outwards(t, upto, middle, last, step, rows)
+    right, left = np.where(inside, [t, -t], -np.inf)
+    found, ups = _step_outwards(right, upto, middle, last, step, rows)
     back, end = (counts - upto)[..., ::-1], np.full(len(t), t.shape[1] - 1)
-    left, downs = _step_outwards(-t[:, ::-1], back, end - middle, end, step, rows)
-    found |= left[:, ::-1]
+    below, downs = _step_outwards(left[:, ::-1], back, end - middle, end, step, rows)
+    found |= below[:, ::-1]
     alone = (downs == 1) | (ups == 1)  # no knot on a side: the middle one goes to the end
     found[each[alone], middle[alone]] = False
     found[each[alone], np.where(downs == 1, 0, last)[alone]] = True
