@@ -171,7 +171,7 @@ class HatBasis:
         total = np.bincount(self._place, first.ravel(), size)
         if second is not None:
             total = total + np.bincount(self._place + 1, second.ravel(), size + 1)[:size]
-        return np.asarray(total.reshape(len(self.left), -1)[:, : self.width])
+        return np.ascontiguousarray(total.reshape(len(self.left), -1)[:, : self.width])
 
     def project(self, values: np.ndarray) -> np.ndarray:
         """X' values: (E, B) -> (E, R)."""

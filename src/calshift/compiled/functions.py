@@ -123,11 +123,13 @@ def _cut(
             _find_cells(halfway, nearest)
             end, here = int(nearest[0]), middle[nearest[0]]
             end += here < halfway[0] or (here == halfway[0] and end >= CENTRE)
-            table[begin:end] = b
+            for cell in range(begin, end):
+                table[cell] = b
             cuts[b], count[b] = end, held
             b, begin, held = b + 1, end, 0.0
         held += rows[occupied[j]]
-    table[begin:] = b
+    for cell in range(begin, CELLS):
+        table[cell] = b
     count[b] = held
     return b
 
@@ -181,7 +183,8 @@ def cut_scores(
             rows[cells[i]] += 1.0 if frequency is None else frequency[i]
         into = room, cuts[k], table[k], sums[0, k]
         number[k] = _cut(rows, middle, angle, most, int(low), int(high), *into)
-        rows[low : high + 1] = 0.0
+        for cell in range(low, high + 1):
+            rows[cell] = 0.0
         scores, of_cell = sums[1, k], table[k]
         for i in range(n):
             b = of_cell[cells[i]]
@@ -542,7 +545,9 @@ def factor_band(
     """The diagonal of L and the one below it, (E, R) each; pivots below ``singular`` count as 0."""
     main, below = np.zeros(diagonal.shape), np.zeros(diagonal.shape)
     for e in range(len(diagonal)):
-        rest, least = diagonal[e, 0], singular * diagonal[e].max()
+        rest, least = diagonal[e, 0], singular * diagonal[e, 0]
+        for k in range(diagonal.shape[1]):
+            least = max(least, singular * diagonal[e, k])
         for k in range(diagonal.shape[1]):
             if rest > least:
                 main[e, k] = np.sqrt(rest)
