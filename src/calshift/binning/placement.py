@@ -84,7 +84,8 @@ class ScoreBlock:
 
     def residuals(self, true: np.ndarray) -> np.ndarray:
         """(E, n) u = 1 - score of the event that came true, counted as these are, else -score."""
-        u = np.negative(self.score, dtype=float)
+        u = self.score.astype(float)
+        np.negative(u, out=u)
         here = np.flatnonzero((true >= self.first) & (true < self.events.stop))
         u[true[here] - self.first, here] += 1.0
         return u

@@ -20,7 +20,13 @@ from calshift.binning.placement import ScoreBlock, labelled_blocks, true_event
 from calshift.compiled import fastest
 from calshift.estimators.regression import SMALLEST_GAP, sign
 from calshift.inference.drift_sums import DriftTerms
-from calshift.inference.row_influence import InfluenceTables, RowTerms, sparse_rows, sum_by_label
+from calshift.inference.row_influence import (
+    InfluenceTables,
+    RowTerms,
+    sparse_columns,
+    sparse_rows,
+    sum_by_label,
+)
 from calshift.inference.signed_residuals import SignedResiduals
 from calshift.weights.influence import ScaledWeights
 
@@ -28,7 +34,6 @@ CurveSummand = Callable[[Predictions, np.ndarray], Tally]  # target rows, their 
 CurvePlan = Callable[[np.ndarray], CurveSummand]  # errors by class, NaN if left out
 
 BLOCK_SCORES, BLOCK_ROWS = 2**17, (256, 8192)  # scores, and rows, whose influence is found at once
-SPARSE = 8  # rows to one above the threshold, from which only those are sketched
 
 
 @fastest
@@ -114,13 +119,12 @@ def _add_sketch(
     size: np.ndarray, place: np.ndarray, above: np.ndarray | None, Z: np.ndarray, x: np.ndarray
 ) -> None:
     """Add w e / sqrt(1 - l), (E, n), times the sketch, of all rows or those above a threshold."""
-    if above is None or np.count_nonzero(above) * SPARSE > above.size:
-        size = size if above is None else size * above
+    if above is None:
         x += sparse_rows(size, place, len(Z)) @ Z
         return
-    for k, these in enumerate(above):
-        row = np.flatnonzero(these)
-        x[row] += size[k, row, None] * Z[place[k, row]]
+    entry = np.flatnonzero(above)
+    row, each = entry % size.shape[1], np.arange(len(entry) + 1)
+    x += sparse_columns(size.ravel()[entry], row, each, len(x)) @ Z[place.ravel()[entry]]
 
 
 @fastest
