@@ -29,6 +29,7 @@ from tables import write_table
 
 import calshift
 from calshift.engines import Spark
+from calshift.engines.base import kernel_name
 from calshift.engines.sample_summary import summary_terms
 from calshift.engines.spark.partition import pack
 
@@ -64,21 +65,21 @@ class Watch:
         from pyspark import cloudpickle
 
         found: list[Pass] = []
-        self.real = real = Spark._added
+        self.real = real = Spark._sum
 
         def noted(engine: Spark, kernel: Any) -> list[Any]:
             start, work = time.perf_counter(), core_seconds()
             total, rows, parts = real(engine, kernel)
             took = time.perf_counter() - start, core_seconds() - work
             sizes = len(pack(total)), len(cloudpickle.dumps(kernel))
-            found.append(Pass(engine.name, engine._what(kernel), *took, rows, *sizes))
+            found.append(Pass(engine.name, kernel_name(kernel), *took, rows, *sizes))
             return [total, rows, parts]
 
-        Spark._added = noted  # type: ignore[method-assign]
+        Spark._sum = noted  # type: ignore[method-assign]
         return found
 
     def __exit__(self, *problem: object) -> None:
-        Spark._added = self.real  # type: ignore[method-assign]
+        Spark._sum = self.real  # type: ignore[method-assign]
 
 
 def core_seconds() -> float:
