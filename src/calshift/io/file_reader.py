@@ -69,7 +69,10 @@ class FileReader:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Shape of a row: (K,), or () of a score."""
+        """Shape of a row: (K,), or () of a score; read where lists or empty files are possible."""
+        first = self.parts.files[0]
+        if not first.lists and any(file.count for file in self.parts.files):
+            return () if first.one_column else (len(first.columns.probabilities),)
         with python_option_names():
             for file in self.parts.files:
                 for batch in file.form.batches(file.columns.probabilities, [], 1):
