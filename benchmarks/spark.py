@@ -223,16 +223,9 @@ def main() -> None:
             rows.append(row(name, count, *measured(spark, Path(folder), name, K, count, apart)))
         small = overhead(spark)
     spark.stop()
-    head = [
-        "table",
-        "rows of each",
-        "passes, source + target",
-        "jobs",
-        "run",
-        "core seconds",
-        "a pass",
-    ]
-    head += [f"rows a core second, {which}" for which in ("median", "mean", "slowest"))]
+    head = ["table", "rows of each", "passes, source + target", "jobs", "run", "core seconds"]
+    head += ["a pass"]
+    head += [f"rows a core second, {which}" for which in ("median", "mean", "slowest")]
     head += ["back, median", "back, largest", "out, largest"]
     write_table("spark", __doc__, head, rows)
     about = f"{__doc__}\nHere: a pass over 1000 rows a partition, which is all overhead.\n"
