@@ -49,11 +49,12 @@ def nonnegative_least_squares(system: np.ndarray, wanted: np.ndarray) -> np.ndar
     return np.asarray(nnls(system, wanted, maxiter=100 * system.shape[1] + 1000)[0])
 
 
+@fastest
 def row_max(matrix: np.ndarray) -> np.ndarray:
-    """(n,) the largest of each row; column by column where they are few, which is faster."""
+    """(n,) the largest of each row."""
     if matrix.shape[1] > FEW_COLUMNS:
         return np.asarray(matrix.max(axis=1))
-    return np.asarray(reduce(np.maximum, matrix.T))
+    return np.asarray(reduce(np.maximum, matrix.T))  # column by column is faster
 
 
 def row_sum(matrix: np.ndarray) -> np.ndarray:
