@@ -33,7 +33,7 @@ from calshift.weights.influence import ScaledWeights
 CurveSummand = Callable[[Predictions, np.ndarray], Tally]  # target rows, their influence
 CurvePlan = Callable[[np.ndarray], CurveSummand]  # errors by class, NaN if left out
 
-BLOCK_SCORES, BLOCK_ROWS = 2**17, (256, 8192)  # scores, and rows, whose influence is found at once
+BLOCK_SCORES, BLOCK_ROWS = 2**17, (256, 16384)  # scores, and rows, whose influence is found at once
 
 
 @fastest
@@ -173,8 +173,7 @@ class SourceInfluenceSums:
     signs: SignedResiduals | None = None
 
     def __call__(self, batch: Predictions) -> Tally:
-        first, *rest = batch.blocks(_rows_at_once(batch.n_classes))
-        return reduce(add, map(self._sum_rows, rest), self._sum_rows(first))
+        return sum_small_blocks(self._sum_rows, batch)
 
     def _sum_rows(self, batch: Predictions) -> Tally:
         tables, phi = self.tables, self.tables.scaled_weights.source_influence(batch)
@@ -269,9 +268,11 @@ class SourceInfluenceSums:
         )  # fmt: skip
 
 
-def _rows_at_once(classes: int) -> int:
-    """Rows whose influence is found at once, so that it stays in the cache."""
-    return int(np.clip(BLOCK_SCORES // classes, *BLOCK_ROWS))
+def sum_small_blocks(kernel: Callable[[Predictions], Tally], batch: Predictions) -> Tally:
+    """kernel(block) summed over blocks of rows, whose influence stays in the cache."""
+    rows = int(np.clip(BLOCK_SCORES // batch.n_classes, *BLOCK_ROWS))
+    first, *rest = batch.blocks(rows)
+    return reduce(add, map(kernel, rest), kernel(first))
 
 
 def through_weights(by_weight: np.ndarray, events: slice, phi: np.ndarray) -> np.ndarray:
@@ -381,6 +382,9 @@ class TargetInfluenceSums:
     curves: CurveSummand | None = None
 
     def __call__(self, batch: Predictions) -> Tally:
+        return sum_small_blocks(self._sum_rows, batch)
+
+    def _sum_rows(self, batch: Predictions) -> Tally:
         tables, fits = self.tables, self.tables.fits
         phi, m = tables.scaled_weights.target_influence(batch), tables.scaled_weights.sizes[1]
         drift = DriftTerms(batch, tables, self.signs)
