@@ -198,8 +198,8 @@ def _fit(
         at = source if target is None else target
         count, score = at.total(TargetSums(locator)).values()
     values, group = _group_classes(weights, labels)
-    few = labels or locator.width * len(values) <= SUMS_A_ROW * source.summary.rows
-    if not (few and SourceSumsByGroup.fits_memory(locator, len(values))):
+    few = locator.width * len(values) <= (1.0 if labels else SUMS_A_ROW) * source.summary.rows
+    if not ((labels or few) and SourceSumsByGroup.fits_memory(locator, len(values))):
         sums = source.total(SourceSums(locator, weights.values))
         fits = fit_residuals(BinSums(**sums, count=count, score=score), bins.edges)
         found = LabelSums(locator, fits, seen, weights.values[seen])
@@ -208,7 +208,7 @@ def _fit(
     sums = weigh_labels(by_group, values)
     fits = fit_residuals(BinSums(**sums, count=count, score=score), bins.edges)
     by_label = excess_by_label(by_group, fits, values) if labels else Tally()
-    plain = not source.summary.light  # else 1 - l depends on the row
+    plain = few and not source.summary.light  # else 1 - l depends on the row
     return fits, by_label, GroupSums(by_group, values, group) if plain else None
 
 
