@@ -4,8 +4,9 @@
 
 target_calibration_error of two parquet tables of 8 files each, on local-cluster[2,1,2048]: two
 executors of one core, each a process with a Python worker of its own. A pass is one sum over one
-table. Core seconds are those of all processes, driver, Java and Python, so that other work on the
-machine does not count; the time of the run has it. "back" is what a partition's task sends to the
+table; jobs are those that Spark counts from the call to its result. Core seconds are those of all
+processes, driver, Java and Python, so that other work on the machine does not count; the time of
+the run has it. "back" is what a partition's task sends to the
 driver, "out" is the kernel that each task gets. Small tables are run first, so that no worker has
 to start. Set OPENBLAS_NUM_THREADS=1. Linux only.
 """
@@ -29,6 +30,7 @@ from tables import write_table
 
 import calshift
 from calshift.engines import Spark
+from calshift.engines.base import kernel_name
 from calshift.engines.sample_summary import summary_terms
 from calshift.engines.spark.partition import pack
 
@@ -64,21 +66,22 @@ class Watch:
         from pyspark import cloudpickle
 
         found: list[Pass] = []
-        self.real = real = Spark._added
+        self.real = real = Spark._sum
 
         def noted(engine: Spark, kernel: Any) -> list[Any]:
             start, work = time.perf_counter(), core_seconds()
             total, rows, parts = real(engine, kernel)
             took = time.perf_counter() - start, core_seconds() - work
             sizes = len(pack(total)), len(cloudpickle.dumps(kernel))
-            found.append(Pass(engine.name, engine._what(kernel), *took, rows, *sizes))
+            sample = "target" if engine.reading.columns.label is None else "source"
+            found.append(Pass(sample, kernel_name(kernel), *took, rows, *sizes))
             return [total, rows, parts]
 
-        Spark._added = noted  # type: ignore[method-assign]
+        Spark._sum = noted  # type: ignore[method-assign]
         return found
 
     def __exit__(self, *problem: object) -> None:
-        Spark._added = self.real  # type: ignore[method-assign]
+        Spark._sum = self.real  # type: ignore[method-assign]
 
 
 def core_seconds() -> float:
@@ -144,17 +147,26 @@ def as_column(p: np.ndarray) -> Any:
     return pa.ListArray.from_arrays(ends, pa.array(p.ravel()))
 
 
-def measured(spark: Any, folder: Path, name: str, K: int, rows: int, apart: bool) -> list[Pass]:
+def jobs_of(spark: Any) -> int:
+    """Jobs of the session so far."""
+    return int(spark.sparkContext._jsc.sc().statusStore().jobsList(None).size())
+
+
+def measured(
+    spark: Any, folder: Path, name: str, K: int, rows: int, apart: bool
+) -> tuple[list[Pass], int]:
+    """The passes of a run, and its jobs."""
     places = [write(folder / f"{name} {seed}", K, rows, apart, seed) for seed in (1, 2)]
     before, after = (spark.read.parquet(place) for place in places)
     source, target = calshift.scan_spark(before), calshift.scan_spark(after, labelled=False)
+    before_call = jobs_of(spark)
     with Watch() as passes:
         calshift.target_calibration_error(source, None, target)
     print(name, len(passes), f"{sum(one.seconds for one in passes):.0f} s", flush=True)
-    return passes
+    return passes, jobs_of(spark) - before_call
 
 
-def row(name: str, rows: int, passes: list[Pass]) -> list[str]:
+def row(name: str, rows: int, passes: list[Pass], jobs: int) -> list[str]:
     count = {s: sum(one.sample == s for one in passes) for s in ("source", "target")}
     seconds, work = (
         np.array([getattr(one, which) for one in passes]) for which in ("seconds", "work")
@@ -165,6 +177,7 @@ def row(name: str, rows: int, passes: list[Pass]) -> list[str]:
         name,
         f"{rows:,}",
         f"{count['source']} + {count['target']}",
+        str(jobs),
         f"{seconds.sum():.0f} s",
         f"{work.sum():.0f} s",
         f"{np.median(work):.2f} s",
@@ -207,11 +220,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, (K, count, apart) in CASES.items():
             measured(spark, Path(folder), f"{name}, first", K, 8000, apart)
-            passes = measured(spark, Path(folder), name, K, count, apart)
-            rows.append(row(name, count, passes))
+            rows.append(row(name, count, *measured(spark, Path(folder), name, K, count, apart)))
         small = overhead(spark)
     spark.stop()
-    head = ["table", "rows of each", "passes, source + target", "run", "core seconds", "a pass"]
+    head = ["table", "rows of each", "passes, source + target", "jobs", "run", "core seconds"]
+    head += ["a pass"]
     head += [f"rows a core second, {which}" for which in ("median", "mean", "slowest")]
     head += ["back, median", "back, largest", "out, largest"]
     write_table("spark", __doc__, head, rows)

@@ -5,10 +5,10 @@ assumption of label shift, and recalibrate the probabilities. Start with `target
 `label_shift_weights`, `check_label_shift` and `recalibrate`.
 """
 
-# ruff: noqa: E402 - the first import guards the command line against those that follow
-from calshift.cli.process_exit import guard_command
+# ruff: noqa: E402 - the first import prepares the command line for those that follow
+from calshift.cli.process_start import prepare_command
 
-guard_command()
+prepare_command()
 
 from calshift import data, simulate
 from calshift._core.convert import softmax

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import logging
+import os
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -52,8 +55,7 @@ def bins_of_cells(a: Sample) -> tuple:
 
 
 def deviations(a: Sample) -> tuple:
-    table = np.tile(np.arange(9985) // 350, (E, 1)).astype("u1")
-    return a.score, table, a.fit[0], a.frequency
+    return a.score, a.bins, a.fit[0], a.frequency
 
 
 def knots(a: Sample, hats: int) -> tuple:
@@ -98,6 +100,7 @@ CASES = [
     (results_drift.count_sizes, lambda a: (a.lines[:, 0] ** 9, a.lines[0, 1] ** 2)),
     (drift_sums.add_drift, lambda a: drift(a, False)),
     (drift_sums.add_drift, lambda a: drift(a, True)),
+    (linalg.row_max, lambda a: (matrix(a),)),
     (predictions.find_largest, lambda a: (matrix(a),)),
     (predictions.find_largest, lambda a: (np.ascontiguousarray(matrix(a)[:, :3]),)),
     (label_tables.sum_residuals, lambda a: (a.score.T, a.true % E, a.frequency)),
@@ -218,3 +221,29 @@ def test_a_numba_that_cannot_be_imported_is_logged_and_not_used(fresh, caplog):
         assert compiled.compiled_functions() is None
     assert "numba needs another numpy" in caplog.text
     assert calshift.calibration_error([0.2, 0.8, 0.3], [0, 1, 1]).estimate is not None
+
+
+def test_numba_is_imported_for_the_first_large_array(fresh, caplog):
+    small, large = np.full((2, 3), 0.5), np.full((2, compiled.LEAST_SIZE), 0.5)
+    expected = linalg.factor_band.__wrapped__(small, small / 9, 1e-12)
+    np.testing.assert_allclose(linalg.factor_band(small, small / 9, 1e-12), expected)
+    assert compiled.compiled_functions.cache_info().currsize == 0
+    linalg.factor_band(large, large / 9, 1e-12)
+    assert compiled.compiled_functions.cache_info().currsize == 1
+
+
+@pytest.mark.parametrize(("made", "told"), [(0, 1), (2e9, 0)])
+def test_a_compilation_is_logged_once(fresh, caplog, tmp_path, made, told):
+    file, index = tmp_path / "functions.py", tmp_path / "functions.factor_band-1.nbi"
+    for one in (file, index):
+        one.touch()
+    os.utime(file, (1e9, 1e9))
+    os.utime(index, (made, made))
+    stats = SimpleNamespace(cache_path=str(tmp_path))
+    module = SimpleNamespace(__file__=str(file), factor_band=SimpleNamespace(stats=stats))
+    fresh.setitem(sys.modules, "calshift.compiled.functions", module)
+    fresh.setattr(compiled, "functions", module, raising=False)
+    with caplog.at_level(logging.INFO, logger="calshift"):
+        compiled.compiled_functions()
+        compiled.compiled_functions()
+    assert [one.levelname for one in caplog.records] == ["INFO"] * told

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+PLAIN = frozenset({str, int, float, bool, type(None)})  # types of values without arrays
+
 
 def read_only(array: np.ndarray) -> np.ndarray:
     """A read-only view of the array, which itself stays writable."""
@@ -33,9 +35,11 @@ class Frozen:
     def _freeze(self) -> None:
         fields = self.__dict__
         for name, value in fields.items():
-            if isinstance(value, np.ndarray):
-                fields[name] = read_only(value)
-            elif isinstance(value, tuple) and any(map(_is_writable, value)):
+            kind = type(value)
+            if kind is np.ndarray:
+                if value.flags.writeable:
+                    fields[name] = read_only(value)
+            elif kind not in PLAIN and _is_writable(value):
                 fields[name] = _freeze_value(value)
 
     def __eq__(self, other: object) -> bool:
@@ -51,7 +55,9 @@ def _is_writable(value: Any) -> bool:
     """Whether it is or contains an array that can be written to."""
     if isinstance(value, np.ndarray):
         return bool(value.flags.writeable)
-    return isinstance(value, tuple) and any(map(_is_writable, value))
+    if not isinstance(value, tuple):
+        return False
+    return any(_is_writable(one) for one in value if type(one) not in PLAIN)
 
 
 def _freeze_value(value: Any) -> Any:

@@ -9,6 +9,8 @@ import numpy as np
 from calshift.compiled import fastest
 
 RELATIVE_ZERO = 1e-13  # of a singular value beside the largest
+RELATIVE_SINGULAR = 1e-11  # of the diagonal of R in a QR decomposition
+MOST_EXCHANGES = 20
 FEW_COLUMNS = 16
 TWO_GROUPS, FEW_SUMS = 2, 4
 
@@ -45,16 +47,44 @@ def constrained_inverse(matrix: np.ndarray, free: np.ndarray) -> np.ndarray:
 
 def nonnegative_least_squares(system: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """The x >= 0 that minimises |system x - wanted|."""
-    from scipy.optimize import nnls
+    found = _exchange_signs(system, wanted)
+    if found is not None:
+        return found
+    from scipy.optimize import nnls  # late: importing it takes as long as a small sample
 
     return np.asarray(nnls(system, wanted, maxiter=100 * system.shape[1] + 1000)[0])
 
 
+def _exchange_signs(system: np.ndarray, wanted: np.ndarray) -> np.ndarray | None:
+    """That x by block principal pivoting; None if it is not unique, or signs go on changing.
+
+    Coordinates of a wrong sign are left out, and included again where that is better.
+    """
+    free = np.ones(system.shape[1], dtype=bool)
+    scale = np.abs(system).sum(axis=0).max(initial=0) * max(1.0, np.abs(wanted).max(initial=0))
+    least = -10 * max(system.shape) * np.spacing(1.0) * scale
+    for _ in range(MOST_EXCHANGES):
+        if len(system) < np.count_nonzero(free):
+            return None
+        q, r = np.linalg.qr(system[:, free])
+        sizes = np.abs(np.diag(r))
+        if sizes.min(initial=np.inf) <= RELATIVE_SINGULAR * sizes.max(initial=0):
+            return None
+        x = np.zeros(len(free))
+        x[free] = np.linalg.solve(r, q.T @ wanted)
+        wrong = np.where(free, x < 0, system.T @ (system @ x - wanted) < least)
+        if not wrong.any():
+            return x
+        free ^= wrong
+    return None
+
+
+@fastest
 def row_max(matrix: np.ndarray) -> np.ndarray:
-    """(n,) the largest of each row; column by column where they are few, which is faster."""
+    """(n,) the largest of each row."""
     if matrix.shape[1] > FEW_COLUMNS:
         return np.asarray(matrix.max(axis=1))
-    return np.asarray(reduce(np.maximum, matrix.T))
+    return np.asarray(reduce(np.maximum, matrix.T))  # column by column is faster
 
 
 def row_sum(matrix: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from calshift._core.convert import to_numpy
 from calshift._core.frozen import Frozen, read_only
 from calshift._core.labels import validate_classes, validate_labels
+from calshift._core.linalg import row_max
 from calshift._core.probabilities import validate_probabilities
 from calshift._core.validate import validate_sample_weight
 from calshift.compiled import fastest
@@ -196,7 +197,9 @@ class Predictions(Frozen):
     @property
     def confidence(self) -> np.ndarray:
         """(n,) the largest probability of each row."""
-        return self._largest[1]
+        root = self if self._origin is None else self._origin[0]
+        known = "_known" in root.__dict__ or self.p.ndim == 1
+        return self._largest[1] if known else row_max(self.p)
 
     @property
     def _largest(self) -> tuple[np.ndarray, np.ndarray]:

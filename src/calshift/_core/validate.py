@@ -75,7 +75,8 @@ def validate_integer(value: Any, name: str, least: int, most: int = MOST) -> int
 
 def validate_jobs(value: Any, name: str) -> int:
     """Processes or threads: as many as asked for, but no more than there are processors, or 2."""
-    return min(validate_integer(value, name, 1), max(2, os.cpu_count() or 1))
+    jobs = validate_integer(value, name, 1)
+    return jobs if jobs <= 2 else min(jobs, max(2, os.cpu_count() or 1))
 
 
 def validate_path(path: Any, name: str = "path") -> Path:

@@ -148,7 +148,7 @@ def fine_cuts(counts: np.ndarray, bins: int = FINE_BINS) -> list[np.ndarray]:
     rank alone starves the few high scores of a rare class, where its error sits, and arcsin sqrt
     alone the many scores near 0. Empty cells between two bins go to the nearer one.
     """
-    event, cell = np.nonzero(counts)
+    event, cell = np.divmod(np.flatnonzero(counts != 0), counts.shape[1])
     rows = counts[event, cell]
     first = np.searchsorted(event, np.arange(len(counts)))
     upto = np.cumsum(rows)

@@ -19,7 +19,7 @@ from calshift.binning.edges import (
     validate_bins,
 )
 from calshift.binning.events import Events
-from calshift.binning.placement import KEPT_SCORES, BinLocator, ScoreBlock, locate, score_blocks
+from calshift.binning.placement import KEPT_SCORES, BinLocator, ScoreBlock, score_blocks
 from calshift.binning.quantiles import order_statistics
 from calshift.binning.simplex_cells import CellLocator, SimplexCells, planned_cells, split_simplex
 from calshift.compiled import fastest
@@ -107,11 +107,12 @@ def _find_fine_bins(
     engine: Engine, events: Events, classes: tuple[Any, ...] | None
 ) -> BinnedSample:
     """Fine bins, whose edges lie between cells of the grid."""
-    rows, parts, blocks = engine.in_memory, [], []
+    rows, blocks = engine.in_memory, []
+    parts: list[tuple[np.ndarray, ...]] = []
     if rows is not None and rows.p.size <= KEPT_SCORES:
         for block in score_blocks(rows, events, tuple(range(events.count))):
             parts.append(cut_scores(block.score, rows.sample_weight, MIDDLE, ANGLE, FINE_BINS))
-            blocks.append((block.first, block.score, locate(block.score, parts[-1][3])))
+            blocks.append((block.first, block.score, parts[-1][4]))
     else:
         at_once = events.count if rows is None else max(1, MOST_CELLS // CELLS)
         for start in range(0, events.count, at_once):
@@ -151,9 +152,9 @@ def count_cells(score: np.ndarray, frequency: np.ndarray | None) -> np.ndarray:
     """(2, E, CELLS) rows and sums of scores (E, n) in each cell of the grid."""
     out = np.empty((2, len(score), CELLS))
     for k, one in enumerate(score):
-        cell, f = cell_of(one), one.astype(float)
+        cell = cell_of(one)
         out[0, k] = np.bincount(cell, frequency, CELLS)
-        out[1, k] = np.bincount(cell, f if frequency is None else f * frequency, CELLS)
+        out[1, k] = np.bincount(cell, one if frequency is None else one * frequency, CELLS)
     return out
 
 
@@ -161,9 +162,18 @@ def count_cells(score: np.ndarray, frequency: np.ndarray | None) -> np.ndarray:
 def cut_scores(
     score: np.ndarray, frequency: np.ndarray | None, middle: np.ndarray, angle: np.ndarray,
     most: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """What `cut_cells` returns, from scores (E, n)."""
-    return cut_cells(count_cells(score, frequency), middle, angle, most)
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """What `cut_cells` returns, from scores (E, n), and the bin (E, n) of each score."""
+    counts, cells = np.empty((2, len(score), CELLS)), np.empty(score.shape, np.uint16)
+    for k, one in enumerate(score):
+        cells[k] = cell = cell_of(one)
+        counts[0, k] = np.bincount(cell, frequency, CELLS)
+        counts[1, k] = np.bincount(cell, one if frequency is None else one * frequency, CELLS)
+    found = cut_cells(counts, middle, angle, most)
+    bins = np.empty(score.shape, np.uint8)
+    for k, table in enumerate(found[3]):
+        table.take(cells[k], mode="clip", out=bins[k])
+    return *found, bins
 
 
 def pooled_cells(engine: Engine, events: Events, which: tuple[int, ...]) -> np.ndarray:

@@ -6,7 +6,6 @@ count were chosen by benchmarks/basis.py. (docs/mathematics.md 4)
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -57,63 +56,57 @@ def choose_knots(
     smooth function of anything, and the frequency of the event may jump from one to the next.
     ``least`` : source rows of a knot of these, of a knot of other events, and target rows.
     """
-    found = np.zeros(t.shape, dtype=bool)
-    for k, end in enumerate(bins):
-        rest = source[k, :end].sum() - source[k, :end].max()
-        distinct = end <= DISTINCT and rest >= ROWS_A_SCORE * (end - 1)
-        steps = 0 if end <= hats or distinct else hats - 1
-        found[k, _knots(t[k, :end], source[k, :end], target[k, :end], steps, least)] = True
+    each, last = np.arange(len(t)), bins - 1
+    inside = np.arange(t.shape[1]) < bins[:, None]
+    counts = np.where(inside, [source, target], 0.0)
+    rest = counts[0].sum(axis=1) - counts[0].max(axis=1)
+    few = (bins <= hats) | ((bins <= DISTINCT) & (rest >= ROWS_A_SCORE * last))
+    step = np.where(few, 0.0, (t[each, last] - t[:, 0]) / (hats - 1) * (1 - 1e-9))
+    rows = np.stack([np.where(few, *least[:2]), np.full(len(t), least[2])])
+    centre = (t[:, 0] + t[each, last]) / 2
+    middle = np.where(inside, np.abs(t - centre[:, None]), np.inf).argmin(axis=1)
+    upto = np.cumsum(counts, axis=2)
+    right, left = np.where(inside, [t, -t], -np.inf)
+    found, ups = _step_outwards(right, upto, middle, last, step, rows)
+    back, end = (counts - upto)[..., ::-1], np.full(len(t), t.shape[1] - 1)
+    below, downs = _step_outwards(left[:, ::-1], back, end - middle, end, step, rows)
+    found |= below[:, ::-1]
+    alone = (downs == 1) | (ups == 1)  # no knot on a side: the middle one goes to the end
+    found[each[alone], middle[alone]] = False
+    found[each[alone], np.where(downs == 1, 0, last)[alone]] = True
     return found
 
 
-def _knots(
-    t: np.ndarray, source_count: np.ndarray, target_count: np.ndarray, steps: int,
-    least: tuple[float, float, float],
-) -> list[int]:  # fmt: skip
-    """Bins at which an event has knots: even steps in t, longer where rows are few; or every bin.
+def _step_outwards(
+    t: np.ndarray, upto: np.ndarray, start: np.ndarray, last: np.ndarray, step: np.ndarray,
+    rows: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """(E, B) bool, the bins with a knot from ``start`` to ``last``, and how many there are.
 
-    From the middle outwards, so that scores read from the other end (1 - p) have the same knots.
+    Positions t and rows ``upto`` (2, E, B) each bin grow from bin to bin. Knots have even steps in
+    t, longer where fewer than ``rows`` (2, E) lie between them; where ``step`` is 0, every bin.
     """
-    step = (t[-1] - t[0]) / steps * (1 - 1e-9) if steps else 0.0
-    rows = (least[1] if steps else least[0], least[2])
-    middle = int(np.argmin(np.abs(t - (t[0] + t[-1]) / 2)))
-    upto = np.cumsum([source_count, target_count], axis=1)
-    before = upto - [source_count, target_count]
-    right = _outwards(t[middle:], upto[:, middle:] - upto[:, [middle]], step, rows)
-    left = _outwards(-t[middle::-1], before[:, [middle]] - before[:, middle::-1], step, rows)
-    chosen = [*(middle - b for b in left[:0:-1]), *(middle + b for b in right)]
-    if len(left) == 1:  # no knot on that side: the middle one goes to the end
-        chosen[0] = 0
-    if len(right) == 1 and len(left) > 1:
-        chosen[-1] = len(t) - 1
-    return chosen
-
-
-def _outwards(
-    t: np.ndarray, rows: np.ndarray, step: float, least: tuple[float, float]
-) -> list[int]:
-    """Knots from the first bin to the last; rows of either sample up to each bin.
-
-    All of these grow from bin to bin, so that the next knot is found by bisection in each.
-    """
-    place, source, target = t.tolist(), rows[0].tolist(), rows[1].tolist()
-    last, chosen, b = len(place) - 1, [0], 0
-    while True:
-        a, b = b, max(
-            bisect_left(place, place[b] + step),
-            bisect_right(place, place[b]),
-            bisect_left(source, source[b] + least[0]),
-            bisect_left(target, target[b] + least[1]),
-        )  # fmt: skip
-        if b > last:
-            break
-        chosen.append(b)
-    enough = source[last] - source[a] >= least[0] and target[last] - target[a] >= least[1]
-    if enough and place[last] > place[a] and place[last] - place[a] >= step / 2:
-        chosen.append(last)
-    elif len(chosen) > 1:  # too few rows for a knot of their own: the last one goes to the end
-        chosen[-1] = last
-    return chosen
+    found, count = np.zeros(t.shape, bool), np.ones(len(t), np.intp)
+    each, at = np.arange(len(t)), start.copy()
+    found[each, start], k = True, each
+    while len(k):
+        here = t[k, at[k], None]
+        far = (t[k] >= here + step[k, None]) & (t[k] > here)
+        for one, least in zip(upto, rows, strict=True):
+            far &= one[k] >= one[k, at[k], None] + least[k, None]
+        k = k[far.any(axis=1)]
+        following = far.argmax(axis=1)[far.any(axis=1)]
+        at[k], found[k, following] = following, True
+        count[k] += 1
+    enough = (upto[:, each, last] - upto[:, each, at] >= rows).all(axis=0)
+    apart = t[each, last] - t[each, at]
+    more = enough & (apart > 0) & (apart >= step / 2)
+    moved = ~more & (
+        count > 1
+    )  # too few rows for a knot of their own: the last one goes to the end
+    found[each[moved], at[moved]] = False
+    found[each, last] |= more | moved
+    return found, count + more
 
 
 @dataclass(frozen=True)
@@ -178,7 +171,7 @@ class HatBasis:
         total = np.bincount(self._place, first.ravel(), size)
         if second is not None:
             total = total + np.bincount(self._place + 1, second.ravel(), size + 1)[:size]
-        return np.asarray(total.reshape(len(self.left), -1)[:, : self.width])
+        return np.ascontiguousarray(total.reshape(len(self.left), -1)[:, : self.width])
 
     def project(self, values: np.ndarray) -> np.ndarray:
         """X' values: (E, B) -> (E, R)."""

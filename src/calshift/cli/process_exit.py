@@ -17,19 +17,8 @@ from calshift._core.memory import is_memory_error
 
 FAULT, INTERRUPTED = 4, 128  # added to the number of the signal
 NO_MEMORY = "not enough memory: use fewer rows, or --engine batches (of check and weights)"
-PROGRAMS = ("calshift", "calshift.exe", "calshift-script.py")
 
 _received: list[int] = []  # signals that end the command
-
-
-def guard_command() -> None:
-    """Guard the process if it is the command line: the imports that follow may fail."""
-    program = os.path.basename(sys.argv[0]) if sys.argv else ""
-    if program == "-m":  # of python -m, which has not found its module yet
-        after = sys.orig_argv[sys.orig_argv.index("-m") + 1 :] if "-m" in sys.orig_argv else []
-        program = after[0] if after else ""
-    if program in PROGRAMS:
-        guard_process()
 
 
 def guard_process() -> None:

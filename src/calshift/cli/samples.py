@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.memory import release_memory
-from calshift._core.predictions import Predictions, concatenate_rows
+from calshift._core.predictions import Predictions
 from calshift._core.validate import validate_integer
 from calshift.engines import Arrays, Batches
 from calshift.engines.base import Engine
@@ -24,6 +24,7 @@ from calshift.io.file_set import FileSet, open_file_set
 from calshift.io.formats.base import check_file
 from calshift.io.paths import total_bytes
 from calshift.io.prediction_file import errors_name
+from calshift.io.whole import read_all
 
 ENGINES = ("auto", "arrays", "batches", "spark")
 LARGE = 2**30  # bytes of files above which they are read in passes
@@ -177,11 +178,10 @@ def open_target(path: str | Path, asked: ColumnSpec, classes: tuple[str, ...] | 
 
 def _read_all(reader: FileReader) -> Predictions:
     """The rows of all files."""
-    batches = list(reader.batches(0))
-    if not batches:  # of a damaged file, whose header names rows
+    rows = read_all(reader)
+    if rows is None:  # of a damaged file, whose header names rows
         msg = f"{reader.parts.files[0].path} has no rows"
         raise InvalidInput(msg)
-    rows = concatenate_rows(batches)
     release_memory()
     return rows
 

@@ -1,8 +1,8 @@
 """Optional compiled versions of a few functions, made with numba (`pip install calshift[fast]`).
 
 A function marked with `fastest` has a version of the same name and signature in
-`calshift.compiled.functions`, which is called instead where numba can be imported.
-CALSHIFT_COMPILED=0 turns all of them off.
+`calshift.compiled.functions`, which is called instead where numba can be imported. It is imported
+for the first large array. CALSHIFT_COMPILED=0 turns all of them off.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ import os
 from collections.abc import Callable
 from functools import cache, wraps
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 SWITCH = "CALSHIFT_COMPILED"
+LEAST_SIZE = 2**15  # numbers of an array, for which numba is imported
 UNREADABLE: set[str] = set()  # functions whose compiled version failed
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -31,7 +35,26 @@ def compiled_functions() -> ModuleType | None:
     except ImportError as error:  # a numba that does not match its own dependencies
         logging.getLogger(__name__).debug("compiled functions are off: %s", error)
         return None
+    _announce_compilation(functions)
     return functions
+
+
+def _announce_compilation(functions: ModuleType) -> None:
+    """Log that the next calls compile, if numba's folder has nothing newer than the functions."""
+    source = Path(functions.__file__ or "")
+    folder = Path(functions.factor_band.stats.cache_path)
+    made = [file.stat().st_mtime for file in folder.glob(f"{source.stem}.*.nbi")]
+    if max(made, default=0.0) < source.stat().st_mtime:
+        logging.getLogger(__name__).info(
+            "compiling functions for the first time, which takes some seconds once"
+        )
+
+
+def _is_worthwhile(arguments: tuple[Any, ...]) -> bool:
+    """Whether numba was imported before, or an array is so large that it pays to."""
+    if compiled_functions.cache_info().currsize:
+        return True
+    return any(isinstance(one, np.ndarray) and one.size >= LEAST_SIZE for one in arguments)
 
 
 def fastest(function: Function) -> Function:
@@ -43,7 +66,7 @@ def fastest(function: Function) -> Function:
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
-        module = compiled_functions()
+        module = compiled_functions() if _is_worthwhile(arguments) else None
         if module is None or function.__name__ in UNREADABLE:
             return function(*arguments)
         try:

@@ -36,6 +36,19 @@ def find_largest(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return place, most
 
 
+@compiled
+def row_max(matrix: np.ndarray) -> np.ndarray:
+    """(n,) the largest of each row."""
+    n, K = matrix.shape
+    most = np.empty(n, matrix.dtype)
+    for i in range(n):
+        value = matrix[i, 0]
+        for k in range(1, K):
+            value = max(value, matrix[i, k])
+        most[i] = value
+    return most
+
+
 @reordered
 def sum_residuals(p: np.ndarray, y: np.ndarray, frequency: np.ndarray | None) -> np.ndarray:
     """(2, K) sums of |1_y - p|^2 and of its square over the rows of each label."""
@@ -79,24 +92,69 @@ def count_cells(score: np.ndarray, frequency: np.ndarray | None) -> np.ndarray:
 
 @compiled
 def _find_steps(
-    rows: np.ndarray, angle: np.ndarray, most: int, cells: np.ndarray, step: np.ndarray
-) -> int:
-    """How many cells have rows; which, and the fine bin to which their position rounds."""
+    rows: np.ndarray, angle: np.ndarray, most: int, cells: np.ndarray, position: np.ndarray,
+    step: np.ndarray, low: int, high: int,
+) -> int:  # fmt: skip
+    """How many cells from low to high have rows; which, and the fine bin of their position.
+
+    Loop by loop, so that divisions are vectorised.
+    """
     number, upto = 0, 0.0
-    for cell in range(CELLS):
+    for cell in range(low, high + 1):
         cells[number] = cell
         number += rows[cell] != 0
     for j in range(number):
         here = rows[cells[j]]
         upto += here
-        step[j] = upto - here / 2
+        position[j] = upto - here / 2
     first, last = angle[cells[0]], angle[cells[number - 1]]
     span = last - first if last > first else 1.0
     for j in range(number):
-        away = (step[j] / upto + (angle[cells[j]] - first) / span) / 2 - 0.5
-        steps = min(np.floor(np.abs(away) * (most - 1) + 0.5), float((most - 1) // 2))
-        step[j] = np.copysign(steps, away)
+        away = (position[j] / upto + (angle[cells[j]] - first) / span) / 2 - 0.5
+        steps = min(np.int32(np.abs(away) * (most - 1) + 0.5), np.int32((most - 1) // 2))
+        step[j] = -steps if away < 0 else steps
     return int(number)
+
+
+@compiled
+def _cut(
+    rows: np.ndarray, middle: np.ndarray, angle: np.ndarray, most: int, low: int, high: int,
+    room: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray], cuts: np.ndarray,
+    table: np.ndarray, count: np.ndarray,
+) -> int:  # fmt: skip
+    """The number of cuts of one event whose rows are in the cells from low to high.
+
+    ``count`` are the rows of each bin.
+    """
+    occupied, position, step, halfway, nearest = room
+    b, begin = 0, 0
+    number = _find_steps(rows, angle, most, occupied, position, step, low, high)
+    held = rows[occupied[0]]
+    for j in range(1, number):
+        if step[j] != step[j - 1]:
+            halfway[0] = (middle[occupied[j - 1]] + middle[occupied[j]]) / 2
+            _find_cells(halfway, nearest)
+            end, here = int(nearest[0]), middle[nearest[0]]
+            end += here < halfway[0] or (here == halfway[0] and end >= CENTRE)
+            for cell in range(begin, end):
+                table[cell] = b
+            cuts[b], count[b] = end, held
+            b, begin, held = b + 1, end, 0.0
+        held += rows[occupied[j]]
+    for cell in range(begin, CELLS):
+        table[cell] = b
+    count[b] = held
+    return b
+
+
+@compiled
+def _make_room() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    cells, position, step = (
+        np.empty(CELLS + 1, np.uint16),
+        np.empty(CELLS),
+        np.empty(CELLS, np.int32),
+    )
+    return cells, position, step, np.empty(1), np.empty(1, np.uint16)
 
 
 @compiled
@@ -108,26 +166,14 @@ def cut_cells(
     Returns the first cells (E, most) of all bins but one and their number (E,), the sums
     (2, E, most) in each bin, and the bin (E, CELLS) of each cell.
     """
-    E = cells.shape[1]
+    E, room = cells.shape[1], _make_room()
     cuts, number = np.zeros((E, most), np.int64), np.zeros(E, np.int64)
     sums, table = np.zeros((2, E, most)), np.empty((E, CELLS), np.uint8)
-    occupied, step, halfway = np.empty(CELLS + 1, np.int64), np.empty(CELLS), np.empty(1)
-    nearest = np.empty(1, np.uint16)
     for k in range(E):
-        b, begin = 0, 0
-        for j in range(_find_steps(cells[0, k], angle, most, occupied, step)):
-            if j > 0 and step[j] != step[j - 1]:
-                halfway[0] = (middle[occupied[j - 1]] + middle[occupied[j]]) / 2
-                _find_cells(halfway, nearest)
-                end, here = int(nearest[0]), middle[nearest[0]]
-                end += here < halfway[0] or (here == halfway[0] and end >= CENTRE)
-                table[k, begin:end] = b
-                cuts[k, b] = end
-                b, begin = b + 1, end
-            sums[0, k, b] += cells[0, k, occupied[j]]
-            sums[1, k, b] += cells[1, k, occupied[j]]
-        table[k, begin:] = b
-        number[k] = b
+        into = room, cuts[k], table[k], sums[0, k]
+        number[k] = _cut(cells[0, k], middle, angle, most, 0, CELLS - 1, *into)
+        for cell in range(CELLS):
+            sums[1, k, table[k, cell]] += cells[1, k, cell]
     return cuts, number, sums, table
 
 
@@ -135,16 +181,29 @@ def cut_cells(
 def cut_scores(
     score: np.ndarray, frequency: np.ndarray | None, middle: np.ndarray, angle: np.ndarray,
     most: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """What `cut_cells` returns, from scores (E, n)."""
-    E = len(score)
-    cuts, number = np.empty((E, most), np.int64), np.empty(E, np.int64)
-    sums, table = np.empty((2, E, most)), np.empty((E, CELLS), np.uint8)
-    for k in range(E):  # one at a time, so that cells stay in the cache
-        cells = count_cells(score[k : k + 1], frequency)
-        one = cut_cells(cells, middle, angle, most)
-        cuts[k], number[k], sums[:, k], table[k] = one[0][0], one[1][0], one[2][:, 0], one[3][0]
-    return cuts, number, sums, table
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """What `cut_cells` returns, from scores (E, n), and the bin (E, n) of each score."""
+    (E, n), room = score.shape, _make_room()
+    cuts, number = np.zeros((E, most), np.int64), np.zeros(E, np.int64)
+    sums, table = np.zeros((2, E, most)), np.empty((E, CELLS), np.uint8)
+    bins, cells, rows = np.empty((E, n), np.uint8), np.empty(n, np.uint16), np.zeros(CELLS)
+    for k in range(E):
+        _find_cells(score[k], cells)
+        low, high = cells[0], cells[0]
+        for i in range(n):
+            low, high = min(low, cells[i]), max(high, cells[i])
+        for i in range(n):
+            rows[cells[i]] += 1.0 if frequency is None else frequency[i]
+        into = room, cuts[k], table[k], sums[0, k]
+        number[k] = _cut(rows, middle, angle, most, int(low), int(high), *into)
+        for cell in range(low, high + 1):
+            rows[cell] = 0.0
+        scores, of_cell = sums[1, k], table[k]
+        for i in range(n):
+            b = of_cell[cells[i]]
+            bins[k, i] = b
+            scores[b] += np.float64(score[k, i]) * (1.0 if frequency is None else frequency[i])
+    return cuts, number, sums, table, bins
 
 
 @compiled
@@ -229,23 +288,23 @@ def locate(score: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 @compiled
 def sum_deviations(
-    score: np.ndarray, table: np.ndarray, centres: np.ndarray, frequency: np.ndarray | None
+    score: np.ndarray, bins: np.ndarray, centres: np.ndarray, frequency: np.ndarray | None
 ) -> np.ndarray:
-    """(C, B, 3) sums of f, f d and f d^2 over the scores (C, n) in each bin.
+    """(C, B, 3) sums of f, f d and f d^2 over the scores (C, n) in each of the bins (C, n).
 
-    ``table`` (C, CELLS) has the bins of the cells; d is the difference to ``centres`` (C, B).
+    d is the difference to ``centres`` (C, B).
     """
-    (C, n), cells = score.shape, np.empty(score.shape[1], np.uint16)
+    C, n = score.shape
     sums = np.zeros((*centres.shape, 3))
     for k in range(C):
-        _find_cells(score[k], cells)
+        here, centre, place = sums[k], centres[k], bins[k]
         for i in range(n):
-            b = table[k, cells[i]]
+            b = place[i]
             f = 1.0 if frequency is None else frequency[i]
-            d = np.float64(score[k, i]) - centres[k, b]
-            sums[k, b, 0] += f
-            sums[k, b, 1] += f * d
-            sums[k, b, 2] += f * d * d
+            d = np.float64(score[k, i]) - centre[b]
+            here[b, 0] += f
+            here[b, 1] += f * d
+            here[b, 2] += f * d * d
     return sums
 
 
@@ -313,7 +372,7 @@ def sum_groups(
     return out
 
 
-@compiled
+@reordered
 def add_source_influence(
     score: np.ndarray, bins: np.ndarray, true: np.ndarray, weight: np.ndarray,
     frequency: np.ndarray | None, fit: np.ndarray, plugin: np.ndarray, through: np.ndarray,
@@ -327,35 +386,51 @@ def add_source_influence(
     gradient and trace weight of the bins; ``through`` (E, n) the influence by way of the class
     weights, or has no columns; ``own`` is 1 / m where the source is the target too, else 0.
     """
-    (E, n), width, D = score.shape, fit.shape[2], sketch.shape[2]
-    noise, square, u = np.zeros((4, E, width)), np.zeros(E), np.empty(n)
-    estimated = through.shape[1] > 0
+    (E, n), width, D, estimated = score.shape, fit.shape[2], x.shape[1], through.shape[1] > 0
+    noise, square, sums = np.zeros((4, E, width)), np.zeros(E), np.empty((width, 4))
+    u, value, size = np.empty(TILE), np.empty(TILE), np.empty(TILE)
     for k in range(E):
-        _find_residuals(score[k], true, k, u)
-        sums = 0.0
-        for i in range(n):
-            b = bins[k, i]
-            f = 1.0 if frequency is None else frequency[i]
-            once, g = min(f, 1.0), fit[0, k, b]
-            leverage = fit[1, k, b] * (weight[i] * once)
-            pulled = (u[i] - g) * weight[i]
-            inverse = 1.0 / max(1.0 - leverage, least)
-            left_out = pulled * inverse
-            squared = pulled * left_out * (f * once)
-            noise[0, k, b] += squared
-            noise[1, k, b] += left_out * leverage * f
-            noise[2, k, b] += squared * leverage
-            noise[3, k, b] += weight[i] * weight[i] * (f * once)
-            value = left_out * fit[2, k, b] + own * (g * g - plugin[k])
+        g_of, leverage_of, gradient_of, trace_of = fit[0, k], fit[1, k], fit[2, k], fit[3, k]
+        sums[:] = 0.0
+        for start in range(0, n, TILE):
+            rows = slice(start, min(start + TILE, n))
+            place, w, moved, at = bins[k, rows], weight[rows], total[rows], x[rows]
+            _find_residuals(score[k, rows], true[rows], k, u)
+            for i in range(len(place)):
+                b = place[i]
+                f = 1.0 if frequency is None else frequency[start + i]
+                once, g = min(f, 1.0), g_of[b]
+                leverage = leverage_of[b] * (w[i] * once)
+                pulled = (u[i] - g) * w[i]
+                left_out = pulled / max(1.0 - leverage, least)
+                squared = pulled * left_out
+                size[i] = squared
+                squared *= f * once
+                sums[b, 0] += squared
+                sums[b, 1] += left_out * leverage * f
+                sums[b, 2] += squared * leverage
+                sums[b, 3] += w[i] * w[i] * (f * once)
+                value[i] = left_out * gradient_of[b] + own * (g * g - plugin[k])
+                u[i] = pulled
             if estimated:
-                value += through[k, i]
-            sums += value * value * (f * once)
-            total[i] += value
-            if D > 0 and pulled * left_out * fit[3, k, b] > threshold:
-                size = pulled * np.sqrt(inverse)
-                for d in range(D):
-                    x[i, d] += size * sketch[k, b, d]
-        square[k] = sums
+                for i in range(len(place)):
+                    value[i] += through[k, start + i]
+            total_square = 0.0
+            for i in range(len(place)):
+                f = 1.0 if frequency is None else frequency[start + i]
+                total_square += value[i] * value[i] * (f * min(f, 1.0))
+                moved[i] += value[i]
+            square[k] += total_square
+            if D > 0:
+                for i in range(len(place)):
+                    b = place[i]
+                    if size[i] * trace_of[b] > threshold:
+                        root = np.copysign(np.sqrt(size[i]), u[i])
+                        for s in range(D):
+                            at[i, s] += root * sketch[k, b, s]
+        for b in range(width):
+            for s in range(4):
+                noise[s, k, b] = sums[b, s]
     return noise, square
 
 
@@ -483,7 +558,9 @@ def factor_band(
     """The diagonal of L and the one below it, (E, R) each; pivots below ``singular`` count as 0."""
     main, below = np.zeros(diagonal.shape), np.zeros(diagonal.shape)
     for e in range(len(diagonal)):
-        rest, least = diagonal[e, 0], singular * diagonal[e].max()
+        rest, least = diagonal[e, 0], singular * diagonal[e, 0]
+        for k in range(diagonal.shape[1]):
+            least = max(least, singular * diagonal[e, k])
         for k in range(diagonal.shape[1]):
             if rest > least:
                 main[e, k] = np.sqrt(rest)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -14,6 +15,9 @@ from calshift.engines.checkpoint import Checkpoint
 from calshift.engines.even_rows import EvenRows
 from calshift.engines.sample_summary import SampleSummary, summary_terms
 from calshift.errors import InvalidInput, NoRows
+from calshift.io.batch_reader import Spool
+from calshift.io.file_reader import FileReader
+from calshift.io.read_ahead import read_ahead
 
 
 class Reader(Protocol):
@@ -86,6 +90,13 @@ class Batches(Engine):
         other.counts, other.sampled = self.counts, self.sampled
         return other
 
+    @cached_property
+    def unlabelled(self) -> Batches:
+        """The same rows with the labels of files left unread."""
+        if not isinstance(self.reader, FileReader):
+            return self
+        return self.reading(self.reader.without_labels())
+
     def reading(self, reader: Reader) -> Batches:
         """The same run with another reader."""
         if reader is self.reader:
@@ -97,39 +108,44 @@ class Batches(Engine):
         name = self._pass_name(kernel)
         finished, batches, total = self.checkpoint.begin(name)
         if not finished:
-            for one in self._terms(kernel, batches):
-                total, batches = total + one, batches + 1
-                self.checkpoint.note(batches, total)
+            with closing(self._terms(kernel, batches)) as terms:
+                for one in terms:
+                    total, batches = total + one, batches + 1
+                    self.checkpoint.note(batches, total)
         self.checkpoint.end(total, name)
         return total
 
     def _pass_name(self, kernel: Summand) -> str:
         return f"{self.name} {kernel_name(kernel)}"
 
-    def _terms(self, kernel: Summand, skip: int) -> Iterator[Any]:
+    def _terms(self, kernel: Summand, skip: int) -> Generator[Any]:
         """kernel(batch) in the order of the batches."""
-        if self.jobs == 1:
-            yield from map(kernel, self._read(skip))
-            return
+        with closing(self._read(skip)) as batches:
+            if self.jobs == 1:
+                yield from map(kernel, batches)
+            else:
+                yield from self._terms_by_threads(kernel, batches)
+
+    def _terms_by_threads(self, kernel: Summand, batches: Iterator[Predictions]) -> Iterator[Any]:
         from concurrent.futures import Future, ThreadPoolExecutor
 
         with ThreadPoolExecutor(self.jobs) as pool:
             waiting: deque[Future[Any]] = deque()
-            for batch in self._read(skip):
+            for batch in batches:
                 waiting.append(pool.submit(kernel, batch))
                 if len(waiting) > self.jobs:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
 
-    def _read(self, skip: int) -> Iterator[Predictions]:
+    def _read(self, skip: int) -> Generator[Predictions]:
         """The batches, counted; a change between two passes is an error.
 
         Where some batches are in double precision all are converted to it, as one array would be.
         """
         rows, known, even = 0, int(self.counts.get("rows", 0)), EvenRows()
         collects = not skip and not self.sampled
-        for batch in self.reader.batches(skip):
+        for batch in self._batches(skip):
             read = batch.in_double() if self.counts.get("double") else batch
             if collects:
                 even.include(read)
@@ -145,3 +161,9 @@ class Batches(Engine):
             raise InvalidInput(msg)
         if collects and rows:
             self.sampled.append(even)
+
+    def _batches(self, skip: int) -> Iterator[Predictions]:
+        """Those of files are read ahead; what users pass is called in their own thread."""
+        if isinstance(self.reader, FileReader | Spool):
+            return read_ahead(self.reader.batches(skip))
+        return self.reader.batches(skip)

@@ -194,6 +194,8 @@ def open_pair(
     source = _open(p_source, y_source, True, "p_source", "y_source")
     target = _open(p_target, None, False, "p_target", "y_target")
     source, target = _match_classes(source, target)
+    if isinstance(target, Batches):
+        target = target.unlabelled
     if run is not None:
         source, target = run.open(source, target)
     _check_labelled(source, "p_source", "y_source")

@@ -10,6 +10,17 @@ from calshift.engines.base import Engine, MappedEngine
 from calshift.engines.batches import Batches
 from calshift.engines.even_rows import EvenRows, even_rows_of, level_for
 
+MANY_ROWS, FEWEST_ROWS = 32_768, 4096  # from which a search starts with a part; its least size
+PART = 16
+
+
+def few_rows(engine: Engine) -> Predictions | None:
+    """Rows with which a search over many rows starts, about a sixteenth; None if rows are few."""
+    if engine.summary.rows < MANY_ROWS:
+        return None
+    rows, most = subsample(engine), max(FEWEST_ROWS, engine.summary.rows // PART)
+    return rows.take(slice(None, None, -(-len(rows) // most)))
+
 
 def subsample(engine: Engine) -> Predictions:
     """About 2^15 rows, fewer of many classes, with labels and frequency weights; a small sample.

@@ -32,13 +32,13 @@ def add_drift(
     """
     for here, part in ScoreBlock(0, score, bins, slope.shape[1]).tiles():
         first, other, least, most, nearest = rows[:, here]
-        g = part.at_bins(slope)
+        g, near = part.at_bins(slope), part.score.astype(float)
         if gap.shape[1]:
-            near, d = part.score, part.at_bins(gap)
+            d = part.at_bins(gap)
             first += (d + g * near).sum(axis=0)
             other += (near - d).sum(axis=0)
         else:
-            near = part.score + g
+            near += g
             first += 2 * np.einsum("en,en->n", g, near)
             other += np.einsum("en,en->n", near, near)
         np.minimum(least, g.min(axis=0), out=least)

@@ -104,11 +104,12 @@ def _with_distributions(
     first = _first_order(tables, (sums, others), "squared", tables.gradient_by_weight, source)
     whole = _covariance_of_all(tables, sums, weight_noise)
     linear = _squared_distributions(tables, noise, whole, *first[:2])
-    mean, each = linear
+    found: tuple[_Distribution, _Distribution] = linear
     if tables.weight_draws is not None:
-        mean, each = _with_drawn_weights(
+        found = _with_drawn_weights(
             tables.weight_draws, linear, regression_noise(fits, tables.noise_sums(sums)).trace
         )
+    mean, each = found
     kept_curves = None
     drift = None if others is None else DriftInfluence.of(others["drift"])
     if plan is not None and others is not None:

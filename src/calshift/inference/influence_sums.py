@@ -20,15 +20,20 @@ from calshift.binning.placement import ScoreBlock, labelled_blocks, true_event
 from calshift.compiled import fastest
 from calshift.estimators.regression import SMALLEST_GAP, sign
 from calshift.inference.drift_sums import DriftTerms
-from calshift.inference.row_influence import InfluenceTables, RowTerms, sparse_rows, sum_by_label
+from calshift.inference.row_influence import (
+    InfluenceTables,
+    RowTerms,
+    sparse_columns,
+    sparse_rows,
+    sum_by_label,
+)
 from calshift.inference.signed_residuals import SignedResiduals
 from calshift.weights.influence import ScaledWeights
 
 CurveSummand = Callable[[Predictions, np.ndarray], Tally]  # target rows, their influence
 CurvePlan = Callable[[np.ndarray], CurveSummand]  # errors by class, NaN if left out
 
-BLOCK_SCORES, BLOCK_ROWS = 2**17, (256, 8192)  # scores, and rows, whose influence is found at once
-SPARSE = 8  # rows to one above the threshold, from which only those are sketched
+BLOCK_SCORES, BLOCK_ROWS = 2**17, (256, 16384)  # scores, and rows, whose influence is found at once
 
 
 @fastest
@@ -114,13 +119,12 @@ def _add_sketch(
     size: np.ndarray, place: np.ndarray, above: np.ndarray | None, Z: np.ndarray, x: np.ndarray
 ) -> None:
     """Add w e / sqrt(1 - l), (E, n), times the sketch, of all rows or those above a threshold."""
-    if above is None or np.count_nonzero(above) * SPARSE > above.size:
-        size = size if above is None else size * above
+    if above is None:
         x += sparse_rows(size, place, len(Z)) @ Z
         return
-    for k, these in enumerate(above):
-        row = np.flatnonzero(these)
-        x[row] += size[k, row, None] * Z[place[k, row]]
+    entry = np.flatnonzero(above)
+    row, each = entry % size.shape[1], np.arange(len(entry) + 1)
+    x += sparse_columns(size.ravel()[entry], row, each, len(x)) @ Z[place.ravel()[entry]]
 
 
 @fastest
@@ -169,8 +173,7 @@ class SourceInfluenceSums:
     signs: SignedResiduals | None = None
 
     def __call__(self, batch: Predictions) -> Tally:
-        first, *rest = batch.blocks(_rows_at_once(batch.n_classes))
-        return reduce(add, map(self._sum_rows, rest), self._sum_rows(first))
+        return sum_small_blocks(self._sum_rows, batch)
 
     def _sum_rows(self, batch: Predictions) -> Tally:
         tables, phi = self.tables, self.tables.scaled_weights.source_influence(batch)
@@ -265,9 +268,11 @@ class SourceInfluenceSums:
         )  # fmt: skip
 
 
-def _rows_at_once(classes: int) -> int:
-    """Rows whose influence is found at once, so that it stays in the cache."""
-    return int(np.clip(BLOCK_SCORES // classes, *BLOCK_ROWS))
+def sum_small_blocks(kernel: Callable[[Predictions], Tally], batch: Predictions) -> Tally:
+    """kernel(block) summed over blocks of rows, whose influence stays in the cache."""
+    rows = int(np.clip(BLOCK_SCORES // batch.n_classes, *BLOCK_ROWS))
+    first, *rest = batch.blocks(rows)
+    return reduce(add, map(kernel, rest), kernel(first))
 
 
 def through_weights(by_weight: np.ndarray, events: slice, phi: np.ndarray) -> np.ndarray:
@@ -377,6 +382,9 @@ class TargetInfluenceSums:
     curves: CurveSummand | None = None
 
     def __call__(self, batch: Predictions) -> Tally:
+        return sum_small_blocks(self._sum_rows, batch)
+
+    def _sum_rows(self, batch: Predictions) -> Tally:
         tables, fits = self.tables, self.tables.fits
         phi, m = tables.scaled_weights.target_influence(batch), tables.scaled_weights.sizes[1]
         drift = DriftTerms(batch, tables, self.signs)

@@ -22,7 +22,7 @@ from calshift.binning.edges import BinEdges
 from calshift.binning.events import Events
 from calshift.binning.find_edges import cut_scores
 from calshift.binning.hat_basis import planned_hats
-from calshift.binning.placement import locate
+from calshift.binning.placement import locate, transpose_scores
 from calshift.binning.statistics import ShiftStatistics, source_kernel
 from calshift.compiled import fastest
 from calshift.engines import Arrays, Blocks
@@ -103,32 +103,40 @@ def _bin_scores(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """What `CurveBins` keeps, of scores (C, n)."""
     f = target.sample_weight
-    cuts, number, sums, table = cut_scores(score, f, MIDDLE, ANGLE, most)
+    cuts, number, sums, table, bins = cut_scores(score, f, MIDDLE, ANGLE, most)
     centres = np.divide(sums[1], sums[0], out=np.zeros(sums[0].shape), where=sums[0] > 0)
     once = None if f is None else target.squared_frequency
-    return cuts, number, table, centres, sums[0], sum_deviations(score, table, centres, once)
+    return cuts, number, table, centres, sums[0], sum_deviations(score, bins, centres, once)
 
 
 @fastest
 def sum_deviations(
-    score: np.ndarray, table: np.ndarray, centres: np.ndarray, frequency: np.ndarray | None
+    score: np.ndarray, bins: np.ndarray, centres: np.ndarray, frequency: np.ndarray | None
 ) -> np.ndarray:
-    """(C, B, 3) sums of f, f d and f d^2 over the scores (C, n) in each bin.
+    """(C, B, 3) sums of f, f d and f d^2 over the scores (C, n) in each of the bins (C, n).
 
-    ``table`` (C, CELLS) has the bins of the cells; d is the difference to ``centres`` (C, B).
+    d is the difference to ``centres`` (C, B).
     """
     sums = np.empty((*centres.shape, 3))
-    for k, bins in enumerate(locate(score, table)):
-        d, f = score[k] - centres[k].take(bins), frequency
+    for k, place in enumerate(bins.astype(np.intp)):
+        d, f = score[k] - centres[k].take(place, mode="clip"), frequency
         once = d if f is None else d * f
         for s, values in enumerate((f, once, once * d)):
-            sums[k, :, s] = np.bincount(bins, values, centres.shape[1])
+            sums[k, :, s] = np.bincount(place, values, centres.shape[1])
     return sums
 
 
 def curve_scores(batch: Predictions, wanted: tuple[Wanted, ...]) -> np.ndarray:
     """(C, n) scores of the event of each curve."""
-    return np.stack([events.score(batch, label or 0) for events, label in wanted])
+    score = np.empty((len(wanted), len(batch)), batch.p.dtype)
+    classes = [k for k, (_, label) in enumerate(wanted) if label is not None]
+    if classes:  # columns of the matrix, read together
+        which = tuple(label for _, label in wanted if label is not None)
+        score[classes] = transpose_scores(batch, wanted[classes[0]][0], which)
+    for k, (events, label) in enumerate(wanted):
+        if label is None:
+            score[k] = events.score(batch, 0)
+    return score
 
 
 @dataclass(frozen=True, eq=False)

@@ -230,8 +230,19 @@ def sparse_rows(values: np.ndarray, place: np.ndarray, width: int) -> Any:
     from scipy.sparse import csr_matrix  # late: importing calshift must be fast
 
     E, n = values.shape
-    start = np.arange(0, n * E + 1, E)
-    return csr_matrix((values.T.ravel(), place.T.ravel(), start), (n, width))
+    kind = np.int32 if max(values.size, width) < 2**31 else np.int64
+    found = csr_matrix((n, width))  # filled in, since its constructor would search for errors
+    found.indptr = np.arange(0, n * E + 1, E, dtype=kind)
+    found.indices = place.T.astype(kind, order="C").ravel()
+    found.data = values.T.ravel().astype(float, copy=False)
+    return found
+
+
+def sparse_columns(values: np.ndarray, row: np.ndarray, start: np.ndarray, rows: int) -> Any:
+    """(rows, columns) sparse, from the values of each column, where it starts, and their rows."""
+    from scipy.sparse import csc_matrix
+
+    return csc_matrix((values, row, start), (rows, len(start) - 1))
 
 
 def sum_by_label(batch: Predictions, values: np.ndarray) -> np.ndarray:

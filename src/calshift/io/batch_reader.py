@@ -10,7 +10,7 @@ import pickle
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -181,7 +181,7 @@ class Spool:
         for batch in _merge_small(reader.batches(0), reader.batch_rows):
             self._keep(batch)
 
-    def batches(self, skip: int) -> Iterator[Predictions]:
+    def batches(self, skip: int) -> Generator[Predictions]:
         """The batches as they were read, without the first ``skip``."""
         for number in range(skip, self.count):
             with open(self._path(number), "rb") as file:

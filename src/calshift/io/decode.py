@@ -52,7 +52,7 @@ def _as_numpy(column: Any) -> np.ndarray:
 
 
 def _equal_lists(column: Any, name: str, file: str, start: int) -> np.ndarray:
-    lengths = _as_numpy(column.value_lengths())
+    lengths = np.diff(_as_numpy(column.offsets))
     if len(lengths) and (lengths != lengths[0]).any():
         row = int(np.argmax(lengths != lengths[0]))
         msg = (
@@ -92,7 +92,10 @@ def decode_labels(column: Any, name: str, file: str, start: int) -> np.ndarray:
 def distinct_labels(column: Any, name: str, file: str, start: int) -> tuple[list[str], np.ndarray]:
     """Labels as texts, each once (some perhaps unused), and which of them each row has."""
     if not isinstance(column, np.ndarray):
-        return _encode_arrow(column, name, file, start)
+        if not _is_integer(column.type):
+            return _encode_arrow(column, name, file, start)
+        _check_complete(column, name, file, start)
+        column = _as_numpy(column)
     column = decode_labels(column, name, file, start)
     if column.dtype.kind in "iu" and len(column):
         low, high = int(column.min()), int(column.max())
@@ -134,6 +137,13 @@ def _is_nested(kind: Any) -> bool:
     import pyarrow.types as kinds
 
     return bool(kinds.is_nested(kind))
+
+
+def _is_integer(kind: Any) -> bool:
+    """Whether numpy can count the values; arrow's functions take long to import."""
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_integer(kind))
 
 
 def decode_times(column: Any, name: str, file: str, start: int) -> np.ndarray:

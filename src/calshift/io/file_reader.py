@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from math import ceil
@@ -51,6 +51,12 @@ class FileReader:
             self.parts if weighted else self.parts.without_weights(), self.given, rows
         )
 
+    def without_labels(self) -> FileReader:
+        """The same batches with their labels left unread."""
+        if self.parts.columns.label is None:
+            return self
+        return FileReader(self.parts.without_labels(), self.given, self.batch_rows)
+
     @property
     def classes(self) -> tuple[Any, ...] | None:
         """Names of the classes, from the user or from the files."""
@@ -63,7 +69,10 @@ class FileReader:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Shape of a row: (K,), or () of a score."""
+        """Shape of a row: (K,), or () of a score; read where lists or empty files are possible."""
+        first = self.parts.files[0]
+        if not first.lists and any(file.count for file in self.parts.files):
+            return () if first.one_column else (len(first.columns.probabilities),)
         with python_option_names():
             for file in self.parts.files:
                 for batch in file.form.batches(file.columns.probabilities, [], 1):
@@ -94,7 +103,7 @@ class FileReader:
         classes = None if self.classes is None else tuple(map(str, self.classes))
         return label_encoder(self.parts.files, classes, self.n_classes)
 
-    def batches(self, skip: int) -> Iterator[Predictions]:
+    def batches(self, skip: int) -> Generator[Predictions]:
         """Validated batches, without the first ``skip``; whole files are skipped unread.
 
         Batches whose weights are all 0 are left out, and not counted.

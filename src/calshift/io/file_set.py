@@ -53,6 +53,10 @@ class FileSet:
         """The same files with every row as one."""
         return replace(self, files=tuple(file.without_weights() for file in self.files))
 
+    def without_labels(self) -> FileSet:
+        """The same files with their labels left unread."""
+        return replace(self, files=tuple(file.without_labels() for file in self.files))
+
     def would_contain(self, path: Path) -> bool:
         """Whether a file of that name would be found when the set is opened again."""
         place = os.path.realpath(path)

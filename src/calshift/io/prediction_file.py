@@ -125,6 +125,10 @@ class PredictionFile:
         """The file with every row as one."""
         return replace(self, columns=replace(self.columns, weight=None))
 
+    def without_labels(self) -> PredictionFile:
+        """The file with its column of labels left unread."""
+        return replace(self, columns=replace(self.columns, label=None))
+
     def rewrite(self, blocks: Iterable[np.ndarray], out: BufferedIOBase) -> int:
         """Write the file with other probabilities, in blocks (n, K) or (n,); the number of rows."""
         names = self.columns.probabilities

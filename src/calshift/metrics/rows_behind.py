@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -48,23 +49,24 @@ class RowsBehind(Frozen):
 
     @property
     def _seen(self) -> list[int]:
-        assert self.counts is not None
-        return [int(k) for k in np.flatnonzero(self.counts.sum(axis=0))]
+        return [int(k) for k in np.flatnonzero(self._actual)]
 
     def _of(self, label: int, ratio: str) -> float:
         """Rows in the denominator of a ratio of a class."""
         assert self.counts is not None
-        actual, predicted = (np.arange(len(self.counts)) == label for _ in range(2))
-        cells = {
-            "recall": self.counts[:, actual],
-            "specificity": self.counts[:, ~actual],
-            "precision": self.counts[predicted],
-            "npv": self.counts[~predicted],
-        }
-        columns = {"recall": actual, "specificity": ~actual}
         if ratio == "f1":
             return min(self._of(label, "recall"), self._of(label, "precision"))
-        return count_effective(cells[ratio], self.weights[columns.get(ratio, slice(None))])
+        own = np.arange(len(self.counts)) == label
+        if ratio in ("recall", "specificity"):
+            actual = own if ratio == "recall" else ~own
+            return count_effective(self._actual[actual], self.weights[actual])
+        return count_effective(self.counts[own if ratio == "precision" else ~own], self.weights)
+
+    @cached_property
+    def _actual(self) -> np.ndarray:
+        """(K,) rows of each class."""
+        assert self.counts is not None
+        return np.asarray(self.counts.sum(axis=0))
 
     def _of_areas(self, metric: Metric) -> float:
         """Rows of the smaller side of any of the classes."""

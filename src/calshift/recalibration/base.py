@@ -42,7 +42,7 @@ class Recalibrator:
     weights: Any
     keeps_ranking: ClassVar[bool] = False
     _learned: ClassVar[dict[str, Check]] = {}
-    _near: Recalibrator | None = None
+    _search: Any = None  # where a search starts, or ended
 
     def __init__(self, weights: Any = None) -> None:
         self.weights = weights
@@ -84,6 +84,7 @@ class Recalibrator:
         if target is None and isinstance(asked, str):
             msg = f"weights={show(asked)} needs a p_target, from which the weights are estimated"
             raise InvalidInput(msg)
+        self._search = None
         learned = self._fit(source, target, asked)
         if target is not None:
             self._warn(source, target, asked)
@@ -98,12 +99,11 @@ class Recalibrator:
     ) -> Self:
         """`fit` to validated rows, without the warnings that take another computation.
 
-        A search may start from a fit ``near`` this one, to nearly the same rows.
+        A search starts where that of a fit ``near``, to similar rows, ended.
         """
         asked = getattr(self, "weights", None) if weights is None else weights
-        self._near = near
+        self._search = None if near is None else near._search
         learned = self._fit(source, target, asked)
-        self._near = None
         return self._keep(source, learned)
 
     def _warn(self, source: Predictions, target: Predictions, weights: Any) -> None:
@@ -112,6 +112,7 @@ class Recalibrator:
     def _keep(self: Self, source: Predictions, learned: dict[str, Any]) -> Self:
         self.__dict__.update({name: learned[name] for name in self._learned})
         self.n_classes_, self.classes_ = source.n_classes, source.classes
+        self._search = learned.get("search")
         return self
 
     def transform(self, p: Any) -> Any:

@@ -97,7 +97,10 @@ def fit_folds(
     weights: Any,
     progress: Progress | None,
 ) -> list[Recalibrator]:
-    """For each fold the model fitted to the others, of the source alone without a target."""
+    """For each fold the model fitted to the others, of the source alone without a target.
+
+    The searches start where that of the model ended, if it is fitted.
+    """
     found: list[Recalibrator] = []
     for fold in range(len(source.sizes)):
         other = nullcontext() if target is None else target.without(fold)

@@ -11,7 +11,7 @@ from calshift._core.predictions import Predictions
 from calshift.errors import UnreliableWeights
 from calshift.recalibration.base import Recalibrator
 from calshift.recalibration.floor import choose_floor, floor_classes
-from calshift.recalibration.joint.fit import JointFit, choose_kind, fit_jointly
+from calshift.recalibration.joint.fit import choose_kind, fit_jointly
 from calshift.recalibration.serialization import (
     read_class_weights,
     read_floors,
@@ -61,7 +61,6 @@ class ShiftScaling(Recalibrator):
     biases_: np.ndarray
     class_weights_: np.ndarray
     floors_: np.ndarray
-    _optimum: JointFit | None = None
 
     def _fit(self, source: Predictions, target: Predictions | None, weights: Any) -> dict[str, Any]:
         if target is not None and weights is None:
@@ -78,16 +77,16 @@ class ShiftScaling(Recalibrator):
 
     def _fit_jointly(self, source: Predictions, target: Predictions) -> dict[str, Any]:
         floor = choose_floor(source, target)
-        near = self._near._optimum if isinstance(self._near, ShiftScaling) else None
-        found = fit_jointly(source, target, count_classes(source), floor, near)
+        found = fit_jointly(source, target, count_classes(source), floor, self._search)
         if not found.converged:
             python_warnings.warn(NOT_CONVERGED, UnreliableWeights, stacklevel=4)
-        self._optimum = found
+        K = source.n_classes
         return {
-            "slopes_": np.array(found.slopes),
-            "biases_": np.array(found.biases),
-            "class_weights_": np.exp(found.shifts),
+            "slopes_": found.parameters[: -2 * K],
+            "biases_": found.parameters[-2 * K : -K],
+            "class_weights_": np.exp(found.parameters[-K:]),
             "floors_": floor_classes(source, floor),
+            "search": found,
         }
 
     def _warn(self, source: Predictions, target: Predictions, weights: Any) -> None:

@@ -228,9 +228,20 @@ class Scaling(Frozen):
 
     def likelihood(self, batch: Predictions) -> Tally:
         """Summand: log-likelihood of the labels, gradient, information."""
+        if int(self.seen.sum()) == 2:
+            second = batch.codes(self.seen) == 1
+            return self._likelihood_of_two(self.scores(batch), second, batch.sample_weight)
+        found, p, fp, own = self._first_order(batch)
+        found["information"] = self._information(p, fp, self.scores(batch), own)
+        return found
+
+    def slope_of_likelihood(self, batch: Predictions) -> Tally:
+        """Summand: log-likelihood of the labels, gradient; faster for many classes."""
+        return self._first_order(batch)[0]
+
+    def _first_order(self, batch: Predictions) -> tuple[Tally, np.ndarray, np.ndarray, np.ndarray]:
+        """Log-likelihood and gradient; p, f p and (S,) the sums of f p times scores."""
         scores, code = self.scores(batch), batch.codes(self.seen)
-        if scores.shape[1] == 2:
-            return self._likelihood_of_two(scores, code == 1, batch.sample_weight)
         p, f, S = self.calibrate(scores), batch.sample_weight, scores.shape[1]
         fp, hit = _weighted(p, batch), (np.arange(len(batch)), code)
         own, score = column_dot(fp, scores), np.bincount(code, _times(scores[hit], f), S)
@@ -238,8 +249,7 @@ class Scaling(Frozen):
         if self.biased:
             gradient = np.append(gradient, np.bincount(code, f, S) - row_sum(fp.T))
         value = _times(np.log(np.maximum(p[hit], np.finfo(float).tiny)), f).sum()
-        information = self._information(p, fp, scores, own)
-        return Tally(value=float(value), gradient=gradient, information=information)
+        return Tally(value=float(value), gradient=gradient), p, fp, own
 
     def _likelihood_of_two(
         self, scores: np.ndarray, second: np.ndarray, frequency: np.ndarray | None

@@ -16,7 +16,7 @@ from calshift._core.linalg import inverse
 from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine
-from calshift.engines.subsample import subsample
+from calshift.engines.subsample import few_rows
 from calshift.scaling.calibrator import KINDS, LEAST_PROBABILITY, Scaling
 
 
@@ -39,8 +39,9 @@ def fit_scaling(
     """
     start = make_identity(kind, class_counts, floor)
 
-    def likelihood(parameters: np.ndarray) -> Tally:
-        sums: Tally = engine.total(replace(start, parameters=parameters).likelihood)
+    def likelihood(parameters: np.ndarray, whole: bool = True) -> Tally:
+        there = replace(start, parameters=parameters)
+        sums: Tally = engine.total(there.likelihood if whole else there.slope_of_likelihood)
         return sums
 
     at = strength = None
@@ -81,20 +82,14 @@ def _fit_few(
     kind: str, engine: Engine, class_counts: np.ndarray, floor: float, relaxation: float
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Parameters and strengths fitted to a part of many rows, where the search may start."""
-    if engine.summary.rows < MANY_ROWS:
-        return None, None
     rows = few_rows(engine)
+    if rows is None:
+        return None, None
     counts = np.where(class_counts > 0, rows.class_counts, 0)
     if np.any((counts < LEAST_START) & (class_counts > 0)):
         return None, None
     found = fit_scaling(kind, Blocks(Arrays(rows)), counts, floor, relaxation=relaxation)
     return found.parameters, found.strength
-
-
-def few_rows(engine: Engine) -> Predictions:
-    """Rows with which a search over many rows starts, a sixteenth of them or less."""
-    rows, most = subsample(engine), max(FEWEST_ROWS, engine.summary.rows // 16)
-    return rows.take(slice(None, None, -(-len(rows) // most)))
 
 
 def make_identity(kind: str, class_counts: np.ndarray, floor: float = LEAST_PROBABILITY) -> Scaling:
@@ -142,19 +137,18 @@ def embed_block(block: np.ndarray, rows: slice, columns: slice, d: int) -> np.nd
     return whole
 
 
-MANY_ROWS, FEWEST_ROWS = (
-    32_768,
-    4096,
-)  # from which on a search starts with a part of them; least part
 LEAST_START = 10  # rows of each class in that part
 LEAST_STRENGTH = 1e-2  # of the prior in every direction: separable classes keep finite slopes
 MOST_STEPS = 50
+MANY, NEAR = 64, 0.01  # parameters, and gain a row, from which on a step is refined
+MOST_REFINED = 8
 MOST_UPDATES = 8  # of the strengths in a Newton step
 SMALLEST_CHANGE, SMALLEST_MOVE = 1e-3, 1e-9  # of a log strength
 FASTEST = 10.0  # step of a log strength, in log ratios
 LEAST_GAIN = 1e-10  # of the mean log-likelihood, below which the last Newton step is taken
 
-Likelihood = Callable[[np.ndarray], Tally]  # parameters -> value, gradient, information
+# parameters -> value, gradient, and unless the second argument is False, information
+Likelihood = Callable[..., Tally]
 
 
 @dataclass(frozen=True)
@@ -266,14 +260,40 @@ def maximize_penalised(
             strength = prior.update_strength(strength, at, here)
         precision = prior.precision(prior.relaxation * strength)
         gradient = here["gradient"] - precision @ (at - prior.centre)
-        step = inverse(here["information"] + precision) @ gradient
+        covariance = inverse(here["information"] + precision)
+        step = covariance @ gradient
         converged = bool(gradient @ step <= 2 * LEAST_GAIN * size)
         if converged:
             at = at + step
             break
+        if len(at) > MANY and gradient @ step <= NEAR * size:
+            step = _refine(likelihood, prior, precision, covariance, at, step, size)
         at, here = _line_search(likelihood, prior, precision, at, step, here["value"])
     information = here["information"] + precision
     return Maximum(at, precision, information, strength, float(here["value"]), converged, iteration)
+
+
+def _refine(
+    likelihood: Likelihood,
+    prior: Prior,
+    precision: np.ndarray,
+    covariance: np.ndarray,
+    at: np.ndarray,
+    step: np.ndarray,
+    size: float,
+) -> np.ndarray:
+    """A longer step to the maximum, by steps with the same information while they shrink."""
+    last = np.inf
+    for _ in range(MOST_REFINED):
+        gradient = likelihood(at + step, False)["gradient"] - precision @ (at + step - prior.centre)
+        more = covariance @ gradient
+        gain = float(gradient @ more)
+        if gain > last / 4:
+            break
+        step, last = step + more, gain
+        if gain <= 2 * LEAST_GAIN * size:
+            break
+    return step
 
 
 def _line_search(

@@ -13,7 +13,9 @@ import numpy as np
 from calshift._core.addable import Tally
 from calshift._core.linalg import nonnegative_least_squares
 from calshift._core.predictions import Predictions
+from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine
+from calshift.engines.subsample import few_rows
 
 Posterior = Callable[[Predictions], np.ndarray]  # batch -> (rows, S) class probabilities
 
@@ -21,6 +23,8 @@ LARGEST_GAP = 1e-10  # of the mean log-likelihood to its maximum
 MANY = 64  # classes, above which a step of EM costs much less than one of Newton's method
 MANY_EM_STEPS, FEW_EM_STEPS = 15, 2  # before Newton's method takes over
 MOST_STEPS = 200
+MOST_REFINED = 12  # steps with the same curvature
+LEAST_START = 1e-3  # of a weight, where the search starts
 DOMINATED = 1e-3  # by which zbar_y falls short of prior_y for a class without a share
 STRENGTHS = np.array([100, 30, 10, 3, 1, 0.3, 0.1])  # of the prior, in rows a class
 LENGTHS = 0.5 ** np.arange(12)  # of a Newton step that are tried
@@ -67,6 +71,8 @@ def maximize_mixture(
     """
     first = MANY_EM_STEPS if len(prior) > MANY else FEW_EM_STEPS
     sample = Mixture(engine, posterior, pseudo)
+    if start is None:
+        start = _fit_few(sample, prior)
     v = _run_em(sample, prior, first) if start is None else start
     here = sample.evaluate(v)
     for step in range(MOST_STEPS):
@@ -77,6 +83,8 @@ def maximize_mixture(
         better = None
         if not (pseudo.any() and step % 2):  # EM steps correct shares near 0
             there = _newton_target(here.v, here.curvature(pseudo), z, prior)
+            if len(prior) > MANY and not pseudo.any():
+                there = _refine(sample, here, there, prior)
             better = _line_search(sample, here, there, prior)
         here = better or sample.evaluate(here.v * z / prior)
         here = here.divide(float(prior @ here.v))
@@ -180,6 +188,38 @@ def _run_em(sample: Mixture, prior: np.ndarray, steps: int) -> np.ndarray:
         v = v * (total + _ratio(pseudo, v)) / ((rows + pseudo.sum()) * prior)
         v = v / (prior @ v)
     return v
+
+
+def _fit_few(sample: Mixture, prior: np.ndarray) -> np.ndarray | None:
+    """v of a part of many rows, where the search may start; None for rows in memory, or few."""
+    if sample.engine.in_memory is not None:  # where EM steps cost less than the part would
+        return None
+    rows = few_rows(sample.engine)
+    if rows is None:
+        return None
+    found = maximize_mixture(Blocks(Arrays(rows)), sample.posterior, prior, 0 * sample.pseudo)
+    v = np.maximum(found.ratio, LEAST_START)
+    return np.asarray(v / (prior @ v))
+
+
+def _refine(sample: Mixture, here: Point, there: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """A point nearer to the maximum, by steps with the curvature of ``here`` while they shrink.
+
+    Shares of 0 stay 0.
+    """
+    free, length = there > 0, np.inf
+    curvature = here.curvature(sample.pseudo)[np.ix_(free, free)]
+    for _ in range(MOST_REFINED):
+        rows, total = sample.gradient(there)
+        step = np.zeros(len(there))
+        step[free] = np.linalg.solve(curvature, (total / rows - prior)[free])
+        shorter = float(np.abs(step).max())
+        if shorter > length / 2 or (there + step).min() < 0:
+            break
+        there, length = there + step, shorter
+        if np.max(total / rows / prior) - 1 <= LARGEST_GAP:
+            break
+    return there
 
 
 def select_prior_strength(engine: Engine, posterior: Posterior, prior: np.ndarray) -> MixtureFit:

@@ -75,19 +75,21 @@ class Ipc(ArrowColumns):
         with self._open() as reader:
             self._describe(reader.schema)
 
-    def _open(self) -> Any:
+    def _open(self, wanted: Names | None = None) -> Any:
+        """Opened for the columns ``wanted``, or all of them, in the order of the file."""
         import pyarrow as pa
 
+        places = [] if wanted is None else sorted(map(self.names.index, wanted))
+        options = pa.ipc.IpcReadOptions(included_fields=places)
         try:
-            return pa.ipc.open_file(str(self.path))
+            return pa.ipc.open_file(str(self.path), options=options)
         except pa.ArrowInvalid:
-            return pa.ipc.open_stream(pa.OSFile(str(self.path)))
+            return pa.ipc.open_stream(pa.OSFile(str(self.path)), options=options)
 
     def batches(self, numbers: Names, others: Names, rows: int = BATCH, first: int = 0) -> Batches:
         wanted = [*numbers, *others]
-        with read_errors(self.path), self._open() as reader:
-            parts = (part.select(wanted) for part in _parts(reader))
-            for batch in resize_batches(parts, rows, first):
+        with read_errors(self.path), self._open(wanted) as reader:
+            for batch in resize_batches(_parts(reader), rows, first):
                 yield {name: batch.column(name) for name in wanted}
 
     def rewrite(self, numbers: NewNumbers, out: BufferedIOBase) -> None:

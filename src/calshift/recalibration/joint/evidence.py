@@ -18,8 +18,9 @@ from calshift.scaling.fit import LEAST_STRENGTH
 RANGE = np.log([LEAST_STRENGTH, LARGEST_STRENGTH])
 MOST_EVALUATIONS = 30
 LARGEST_STEP = 3.0  # of the log of a strength
+LEAST_SLOPE = 1e-3  # of twice the log evidence, by the log of a strength
 LEAST_BEND = 1e-6  # second derivative of a log evidence
-PATIENCE = 3  # evaluations before a strength may go to the end of its range in one step
+PATIENCE = 3  # evaluations before steps of a strength may be longer than those of Newton
 MOST_TRIES = 10  # to make a matrix definite
 LEAST_CHANGE = 1e-6  # of the log of a strength
 TAIL = 1.3  # bend relative to slope, below which the evidence has no maximum nearby
@@ -31,6 +32,23 @@ class Evidence(NamedTuple):
     value: float
     gradient: np.ndarray
     curvature: np.ndarray
+    factor: Factor  # of the information with the prior's precision
+
+
+class Strengths(NamedTuple):
+    """Strengths of largest evidence.
+
+    Attributes
+    ----------
+    logs : of them
+    factor : of the information with the prior's precision
+    settled : whether all are at the ends of their range, so that a slightly different information
+        would not change them
+    """
+
+    logs: np.ndarray
+    factor: Factor
+    settled: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +86,7 @@ class QuadraticModel:
         strength = np.exp(log_strength)
         linear = strength * trace
         curvature = volume.curvature - np.diag(linear) + np.outer(strength, strength) * cross
-        return Evidence(float(value), volume.gradient - linear, curvature)
+        return Evidence(float(value), volume.gradient - linear, curvature, factor)
 
 
 def _traces(
@@ -98,31 +116,39 @@ def _sum_blocks(values: np.ndarray, form: Form) -> np.ndarray:
 
 def maximize_evidence(
     model: QuadraticModel, log_strength: np.ndarray, tolerance: float
-) -> np.ndarray:
-    """The logs of the strengths of largest evidence within `RANGE`, to a tolerance of its log."""
-    at, here, jumped = log_strength, model.evaluate(log_strength), False
+) -> Strengths:
+    """The strengths of largest evidence within `RANGE`, to a tolerance of its log."""
+    at, here, bold = log_strength, model.evaluate(log_strength), True
     for evaluation in range(1, MOST_EVALUATIONS):
-        free = _is_free(here, at)
+        free = _is_free(model.prior, here, at)
         step = _newton_step(here, free)
+        if not step.any():
+            steep = np.abs(here.gradient) > LEAST_SLOPE
+            return Strengths(at, here.factor, bool(steep[_may_vary(model.prior)].all()))
         if here.gradient @ step <= 4 * tolerance:
-            return _within_range(at + step)
-        tail = free & (np.diag(here.curvature) > -TAIL * np.abs(here.gradient))
-        there = at + step
-        if evaluation >= PATIENCE and not jumped and tail.any():
-            there, jumped = np.where(tail, RANGE[(here.gradient > 0).astype(int)], there), True
-        there = _within_range(there)
+            break
+        if bold and evaluation >= PATIENCE:
+            tail = free & (np.diag(here.curvature) > -TAIL * np.abs(here.gradient))
+            step = np.where(tail, np.copysign(LARGEST_STEP, here.gradient), step)
+        there, bold = _within_range(at + step), True
         found = model.evaluate(there)
         while found.value < here.value and np.abs(there - at).max() > LEAST_CHANGE:
-            there = at + (there - at) / 2
+            there, bold = at + (there - at) / 2, False
             found = model.evaluate(there)
         at, here = there, found
-    return at
+    at = _within_range(at + step)
+    return Strengths(at, model.factor(at), False)
 
 
-def _is_free(here: Evidence, at: np.ndarray) -> np.ndarray:
+def _is_free(prior: JointPrior, here: Evidence, at: np.ndarray) -> np.ndarray:
     """Whether the evidence would be larger with another strength, within its range."""
     low, high = (at <= RANGE[0]) & (here.gradient < 0), (at >= RANGE[1]) & (here.gradient > 0)
-    return np.asarray((here.gradient != 0) & ~(low | high))
+    return np.asarray(_may_vary(prior) & ~(low | high))
+
+
+def _may_vary(prior: JointPrior) -> np.ndarray:
+    """Whether a strength matters: the form of two biases has no direction left."""
+    return np.array([form.rank > 0 for form in prior.forms])
 
 
 def _within_range(log_strength: np.ndarray) -> np.ndarray:

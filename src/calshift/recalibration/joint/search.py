@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calshift.recalibration.joint.evidence import QuadraticModel, maximize_evidence
-from calshift.recalibration.joint.factor import Factor
+from calshift.recalibration.joint.evidence import QuadraticModel, Strengths, maximize_evidence
 from calshift.recalibration.joint.likelihood import JointLikelihood, Sums
 from calshift.recalibration.joint.prior import JointPrior
 
@@ -25,11 +24,18 @@ EVIDENCE_LEFT = 1e-5  # of the log evidence, below which the last step of the st
 
 
 class Maximum(NamedTuple):
-    """Parameters and logs of prior strengths, and whether the search came to its end."""
+    """Where a search came to, from which another one may start.
+
+    Attributes
+    ----------
+    parameters : (N,)
+    log_strength : of the forms of the prior
+    converged : whether the search came to its end
+    """
 
     parameters: np.ndarray
     log_strength: np.ndarray
-    converged: bool
+    converged: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,21 +46,23 @@ class Search:
     prior: JointPrior
     size: float
 
-    def maximize(self, at: np.ndarray, log_strength: np.ndarray) -> Maximum:
-        """The maximum found from these parameters and strengths.
+    def maximize(self, near: Maximum | None = None) -> Maximum:
+        """The maximum, searched from the centre of the prior or from that of similar rows.
 
         A round determines information and strengths, and takes steps with them as long as they
         bring it nearer. It is the last one if all of its steps together were short.
         """
-        converged = False
-        for _ in range(MOST_ROUNDS):
+        start = near or Maximum(self.prior.centre, np.zeros(len(self.prior.forms)))
+        at, log_strength = start.parameters, start.log_strength
+        for k in range(MOST_ROUNDS):
             here = self.likelihood(at, informed=True)
             assert here.information is not None
             pull = here.gradient + here.information @ (at - self.prior.centre)
             model = QuadraticModel(self.prior, here.information, pull)
-            log_strength = maximize_evidence(model, log_strength, EVIDENCE_LEFT)
-            steps = Steps(self, model.factor(log_strength), np.exp(log_strength))
-            at, converged = steps.take(at, here)
+            strengths = maximize_evidence(model, log_strength, EVIDENCE_LEFT)
+            settled = strengths.settled and (k > 0 or near is not None)
+            at, converged = Steps(self, strengths, settled).take(at, here)
+            log_strength = strengths.logs
             if converged:
                 break
         return Maximum(at, log_strength, converged)
@@ -65,17 +73,17 @@ class Steps:
     """Newton steps with the same second derivative and the same prior."""
 
     search: Search
-    factor: Factor
-    strength: np.ndarray
+    strengths: Strengths
+    settled: bool  # whether the strengths would be the same with the information at the maximum
 
     def take(self, at: np.ndarray, here: Sums) -> tuple[np.ndarray, bool]:
         """Where they lead, and whether it is the maximum with the strengths of largest evidence."""
         size, far, last = self.search.size, 0.0, np.inf  # gains of the first step, and of the last
         for _ in range(MOST_STEPS):
             gradient = here.gradient - self._pull_back(at)
-            step = self.factor.solve(gradient)
+            step = self.strengths.factor.solve(gradient)
             gain = float(gradient @ step) / (2 * size)
-            near = far <= SAME_INFORMATION
+            near = self.settled or far <= SAME_INFORMATION
             if gain <= LEAST_GAIN:
                 return at + step, near
             if gain > PROGRESS * last or (gain <= SAME_INFORMATION and not near):
@@ -87,7 +95,7 @@ class Steps:
     def _pull_back(self, at: np.ndarray) -> np.ndarray:
         """(N,) the gradient of the penalty."""
         prior = self.search.prior
-        return prior.multiply(self.strength, at - prior.centre)
+        return prior.multiply(np.exp(self.strengths.logs), at - prior.centre)
 
     def _search_line(self, at: np.ndarray, step: np.ndarray, here: Sums) -> tuple[np.ndarray, Sums]:
         """The first point that does not lower the penalised likelihood, the step halved if so."""
