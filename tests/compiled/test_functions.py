@@ -100,6 +100,7 @@ CASES = [
     (results_drift.count_sizes, lambda a: (a.lines[:, 0] ** 9, a.lines[0, 1] ** 2)),
     (drift_sums.add_drift, lambda a: drift(a, False)),
     (drift_sums.add_drift, lambda a: drift(a, True)),
+    (linalg.row_max, lambda a: (matrix(a),)),
     (predictions.find_largest, lambda a: (matrix(a),)),
     (predictions.find_largest, lambda a: (np.ascontiguousarray(matrix(a)[:, :3]),)),
     (label_tables.sum_residuals, lambda a: (a.score.T, a.true % E, a.frequency)),

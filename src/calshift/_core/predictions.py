@@ -66,9 +66,8 @@ class Predictions(Frozen):
     classes: tuple[Any, ...] | None
     sample_weight: np.ndarray | None
     _origin: ClassVar[tuple[Predictions, int] | None] = None  # of a view: the root, its first row
-    _derived: ClassVar[dict[Hashable, np.ndarray] | None] = (
-        None  # of rows that keep what is derived
-    )
+    _derived: ClassVar[dict[Hashable, np.ndarray] | None] = None  # if the rows keep what is derived
+    _keeper: ClassVar[tuple[Predictions, int] | None] = None  # of a view: rows that keep it
 
     def __init__(
         self,
@@ -152,7 +151,10 @@ class Predictions(Frozen):
         return zlib.crc32(np.ascontiguousarray(weight).data, labels)
 
     def derived(self, key: Hashable, function: Callable[[Predictions], np.ndarray]) -> np.ndarray:
-        """function(rows); computed once, and not to be written to, if the rows keep it."""
+        """function(rows), row by row; computed once, and not to be written to, if rows keep it."""
+        if self._keeper is not None:
+            keeper, start = self._keeper
+            return keeper.derived(key, function)[start : start + len(self)]
         if self._derived is None:
             return function(self)
         if key not in self._derived:
@@ -171,6 +173,10 @@ class Predictions(Frozen):
         view = self.take(part)
         root, first = self._origin or (self, 0)
         view.__dict__["_origin"] = root, first + part.start
+        if self._derived is not None:
+            view.__dict__["_keeper"] = self, part.start
+        elif self._keeper is not None:
+            view.__dict__["_keeper"] = self._keeper[0], self._keeper[1] + part.start
         return view
 
     def blocks(self, rows: int) -> Iterator[Predictions]:

@@ -102,14 +102,16 @@ def score_blocks(
 ) -> Iterator[ScoreBlock]:
     """Scores of the events asked for, in blocks."""
     for first in range(0, len(which), BLOCK_EVENTS):
-        yield ScoreBlock(first, _transposed(batch, events, which[first : first + BLOCK_EVENTS]))
+        yield ScoreBlock(
+            first, transpose_scores(batch, events, which[first : first + BLOCK_EVENTS])
+        )
 
 
-def _transposed(batch: Predictions, events: Events, which: tuple[int, ...]) -> np.ndarray:
+def transpose_scores(batch: Predictions, events: Events, which: tuple[int, ...]) -> np.ndarray:
     """(E, n) scores, a copy; a matrix of classes is transposed in blocks of rows."""
     if events.kind != "classwise" or batch.p.ndim == 1:
         return np.stack([events.score(batch, event) for event in which])
-    adjacent = which[-1] - which[0] + 1 == len(which)
+    adjacent = which == tuple(range(which[0], which[0] + len(which)))
     columns = slice(which[0], which[-1] + 1) if adjacent else list(which)
     score = np.empty((len(which), len(batch)), dtype=batch.p.dtype)
     for row in range(0, len(batch), TRANSPOSED_ROWS):

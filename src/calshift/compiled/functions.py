@@ -36,6 +36,19 @@ def find_largest(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return place, most
 
 
+@compiled
+def row_max(matrix: np.ndarray) -> np.ndarray:
+    """(n,) the largest of each row."""
+    n, K = matrix.shape
+    most = np.empty(n, matrix.dtype)
+    for i in range(n):
+        value = matrix[i, 0]
+        for k in range(1, K):
+            value = max(value, matrix[i, k])
+        most[i] = value
+    return most
+
+
 @reordered
 def sum_residuals(p: np.ndarray, y: np.ndarray, frequency: np.ndarray | None) -> np.ndarray:
     """(2, K) sums of |1_y - p|^2 and of its square over the rows of each label."""

@@ -33,7 +33,7 @@ from calshift.weights.influence import ScaledWeights
 CurveSummand = Callable[[Predictions, np.ndarray], Tally]  # target rows, their influence
 CurvePlan = Callable[[np.ndarray], CurveSummand]  # errors by class, NaN if left out
 
-BLOCK_SCORES, BLOCK_ROWS = 2**17, (256, 8192)  # scores, and rows, whose influence is found at once
+BLOCK_SCORES, BLOCK_ROWS = 2**17, (256, 16384)  # scores, and rows, whose influence is found at once
 
 
 @fastest
@@ -173,15 +173,14 @@ class SourceInfluenceSums:
     signs: SignedResiduals | None = None
 
     def __call__(self, batch: Predictions) -> Tally:
-        first, *rest = batch.blocks(_rows_at_once(batch.n_classes))
-        return reduce(add, map(self._sum_rows, rest), self._sum_rows(first))
+        phi = self.tables.scaled_weights.source_influence(batch)
+        out = sum_small_blocks(self._sum_rows, batch, phi)
+        return Tally(out | through_weight_sums(batch, self.tables, phi)) if phi.shape[1] else out
 
-    def _sum_rows(self, batch: Predictions) -> Tally:
-        tables, phi = self.tables, self.tables.scaled_weights.source_influence(batch)
+    def _sum_rows(self, batch: Predictions, phi: np.ndarray) -> Tally:
+        tables = self.tables
         out = self._squared(batch, phi)
         parts: list[Any] = []
-        if phi.shape[1]:
-            parts.append(ThroughWeights(batch, tables, phi))
         if tables.stratified:
             parts.append(BetweenClasses(batch, tables, phi))
         if self.signs is not None:
@@ -269,9 +268,14 @@ class SourceInfluenceSums:
         )  # fmt: skip
 
 
-def _rows_at_once(classes: int) -> int:
-    """Rows whose influence is found at once, so that it stays in the cache."""
-    return int(np.clip(BLOCK_SCORES // classes, *BLOCK_ROWS))
+def sum_small_blocks(
+    kernel: Callable[[Predictions, np.ndarray], Tally], batch: Predictions, phi: np.ndarray
+) -> Tally:
+    """kernel(block, phi) summed over blocks of rows, whose influence stays in the cache."""
+    rows = int(np.clip(BLOCK_SCORES // batch.n_classes, *BLOCK_ROWS))
+    starts = range(0, len(batch), rows)
+    found = (kernel(*pair) for pair in zip(batch.blocks(rows), np.split(phi, starts[1:])))
+    return reduce(add, found)
 
 
 def through_weights(by_weight: np.ndarray, events: slice, phi: np.ndarray) -> np.ndarray:
@@ -281,25 +285,21 @@ def through_weights(by_weight: np.ndarray, events: slice, phi: np.ndarray) -> np
     return np.asarray(by_weight[:, events].T @ phi.T)
 
 
-class ThroughWeights:
+def through_weight_sums(batch: Predictions, tables: InfluenceTables, phi: np.ndarray) -> Tally:
     """What estimated weights add to S: sums of X N phi', N = w e / (1 - l), of phi phi' and of phi.
 
-    phi is projected where it has many columns: X N phi' has a row for each knot of each event.
+    phi is projected where it has many columns: X N phi' has a row for each knot of each event. That
+    sum is made in single precision, block by block.
     """
-
-    def __init__(self, batch: Predictions, tables: InfluenceTables, phi: np.ndarray) -> None:
-        counted = phi * batch.squared_frequency[:, None]
-        self.square, self.short = counted.T @ phi, tables.project(counted)
-        self.by_label = sum_by_label(batch, phi)
-        self.cross = np.zeros((*tables.fits.coefficients.shape, self.short.shape[1]))
-
-    def add(self, terms: RowTerms) -> None:
-        """Some more events."""
-        self.cross[terms.block.events] = terms.sum_products(self.short)
-
-    def tally(self) -> dict[str, Any]:
-        """Sums over the rows."""
-        return {"cross": self.cross, "square": self.square, "phi_by_label": self.by_label}
+    f = batch.sample_weight
+    counted = phi if f is None else phi * batch.squared_frequency[:, None]
+    short = tables.project(counted).astype(np.float32)
+    cross = np.zeros((*tables.fits.coefficients.shape, short.shape[1]))
+    w = tables.scaled_weights.values[batch.labels]
+    for block, u in labelled_blocks(batch, tables.locator):
+        cross[block.events] = RowTerms(block, u, batch, tables.fits, w).sum_products(short)
+    by_label = sum_by_label(batch, phi)
+    return Tally(cross=cross, square=counted.T @ phi, phi_by_label=by_label)
 
 
 class BetweenClasses:
@@ -381,8 +381,14 @@ class TargetInfluenceSums:
     curves: CurveSummand | None = None
 
     def __call__(self, batch: Predictions) -> Tally:
-        tables, fits = self.tables, self.tables.fits
-        phi, m = tables.scaled_weights.target_influence(batch), tables.scaled_weights.sizes[1]
+        phi = self.tables.scaled_weights.target_influence(batch)
+        out = sum_small_blocks(self._sum_rows, batch, phi)
+        if self.curves is not None and phi.shape[1]:
+            out["curves"] = self.curves(batch, phi)
+        return out
+
+    def _sum_rows(self, batch: Predictions, phi: np.ndarray) -> Tally:
+        tables, fits, m = self.tables, self.tables.fits, self.tables.scaled_weights.sizes[1]
         drift = DriftTerms(batch, tables, self.signs)
         wanted = {"squared": (fits.value**2 - fits.plugin[:, None], tables.gradient_by_weight)}
         if self.signs is not None:
@@ -402,8 +408,6 @@ class TargetInfluenceSums:
                     drift.add(block)
             out[name] = influence_tally(batch, square, total, self.kept)
         out["drift"] = drift.histograms(phi)
-        if self.curves is not None and phi.shape[1]:
-            out["curves"] = self.curves(batch, phi)
         return out
 
 

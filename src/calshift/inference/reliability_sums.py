@@ -22,7 +22,7 @@ from calshift.binning.edges import BinEdges
 from calshift.binning.events import Events
 from calshift.binning.find_edges import cut_scores
 from calshift.binning.hat_basis import planned_hats
-from calshift.binning.placement import locate
+from calshift.binning.placement import locate, transpose_scores
 from calshift.binning.statistics import ShiftStatistics, source_kernel
 from calshift.compiled import fastest
 from calshift.engines import Arrays, Blocks
@@ -128,7 +128,15 @@ def sum_deviations(
 
 def curve_scores(batch: Predictions, wanted: tuple[Wanted, ...]) -> np.ndarray:
     """(C, n) scores of the event of each curve."""
-    return np.stack([events.score(batch, label or 0) for events, label in wanted])
+    score = np.empty((len(wanted), len(batch)), batch.p.dtype)
+    classes = [k for k, (_, label) in enumerate(wanted) if label is not None]
+    if classes:  # columns of the matrix, read together
+        which = tuple(label for _, label in wanted if label is not None)
+        score[classes] = transpose_scores(batch, wanted[classes[0]][0], which)
+    for k, (events, label) in enumerate(wanted):
+        if label is None:
+            score[k] = events.score(batch, 0)
+    return score
 
 
 @dataclass(frozen=True, eq=False)

@@ -220,8 +220,10 @@ class RowTerms:
 
     def sum_products(self, others: np.ndarray) -> np.ndarray:
         """(E, R, S) X' w e / (1 - l) others, others (n, S)."""
-        left_out = self.excess * self.weight / self.gap
-        by_place = sparse_rows(left_out, self.block.place, len(left_out) * self.block.width)
+        left_out = self.excess * self.weight
+        left_out /= self.gap
+        size = len(left_out) * self.block.width
+        by_place = sparse_rows(left_out.astype(others.dtype), self.block.place, size)
         return self.fits.basis.project_rows(self.block.events, by_place.T @ others)
 
 
@@ -234,7 +236,7 @@ def sparse_rows(values: np.ndarray, place: np.ndarray, width: int) -> Any:
     found = csr_matrix((n, width))  # filled in, since its constructor would search for errors
     found.indptr = np.arange(0, n * E + 1, E, dtype=kind)
     found.indices = place.T.astype(kind, order="C").ravel()
-    found.data = values.T.ravel().astype(float, copy=False)
+    found.data = values.T.ravel()
     return found
 
 
