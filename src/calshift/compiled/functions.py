@@ -568,3 +568,20 @@ def factor_band(
             if k + 1 < diagonal.shape[1]:
                 rest = diagonal[e, k + 1] - below[e, k] ** 2
     return main, below
+
+
+@compiled
+def sum_weighted_rows(
+    bins: np.ndarray, values: np.ndarray, others: np.ndarray, width: int
+) -> np.ndarray:
+    """(E, width, S) sums over rows of values (E, n) times others (n, S), by event and bin."""
+    (E, n), S = bins.shape, others.shape[1]
+    sums = np.zeros((E, width, S), others.dtype)
+    for start in range(0, n, TILE):
+        stop = min(n, start + TILE)
+        for k in range(E):
+            for i in range(start, stop):
+                here, value = sums[k, bins[k, i]], others.dtype.type(values[k, i])
+                for s in range(S):
+                    here[s] += value * others[i, s]
+    return sums

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any
@@ -36,6 +36,7 @@ class Arrays:
         self.in_memory = predictions
         self.rows = rows
         self.jobs = jobs
+        self.known: dict[Hashable, Any] = {}  # what was computed of all rows, by `remember`
 
     @cached_property
     def summary(self) -> SampleSummary:
@@ -119,6 +120,16 @@ class Blocks:
     def running(self, name: str, passes: Passes) -> Blocks:
         """The same rows in a run."""
         return Blocks(self.inner.running(name, passes))
+
+
+def remember(engine: Engine, key: Hashable, compute: Callable[[], Any]) -> Any:
+    """What depends on all rows of a sample alone: computed once if they are in memory."""
+    inner = engine.inner if isinstance(engine, Blocks) else engine
+    if not isinstance(inner, Arrays):
+        return compute()
+    if key not in inner.known:
+        inner.known[key] = compute()
+    return inner.known[key]
 
 
 def _sum_blocks(kernel: Summand, batch: Predictions) -> Any:

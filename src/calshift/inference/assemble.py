@@ -20,6 +20,7 @@ from calshift.diagnostics.trust import (
     prior_conditions,
 )
 from calshift.diagnostics.weight_conditions import are_estimated
+from calshift.engines import Arrays
 from calshift.engines.base import Engine
 from calshift.inference.estimate import event_errors
 from calshift.inference.event_estimates import EventEstimates
@@ -99,8 +100,10 @@ def _own_error(
     """The source's error, computed when it is first used."""
     options = replace(options, drift=None)  # which does not assume label shift
     order = check_label_order(tables)
-    before = partial(labelled_result, source, events, options, ones, None, waive, order)
-    return before if source.in_memory is not None else partial(_return, before())  # rows may vanish
+    rows = source.in_memory
+    again = source if rows is None else Arrays(rows)  # which keeps nothing derived from its rows
+    before = partial(labelled_result, again, events, options, ones, None, waive, order)
+    return partial(_return, before()) if rows is None else before  # they may be gone later
 
 
 def _return(value: CalibrationErrorResult) -> CalibrationErrorResult:

@@ -273,9 +273,8 @@ def sum_small_blocks(
 ) -> Tally:
     """kernel(block, phi) summed over blocks of rows, whose influence stays in the cache."""
     rows = int(np.clip(BLOCK_SCORES // batch.n_classes, *BLOCK_ROWS))
-    starts = range(0, len(batch), rows)
-    found = (kernel(*pair) for pair in zip(batch.blocks(rows), np.split(phi, starts[1:])))
-    return reduce(add, found)
+    parts = np.split(phi, range(rows, len(batch), rows))
+    return reduce(add, map(kernel, batch.blocks(rows), parts))
 
 
 def through_weights(by_weight: np.ndarray, events: slice, phi: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ from calshift.inference.reliability import (
     reliability_curves,
     source_sums,
 )
-from calshift.inference.row_influence import sparse_rows
+from calshift.inference.row_influence import sum_weighted_rows
 from calshift.results import ClassWeights, ReliabilityCurve
 from calshift.weights.influence import ScaledWeights
 
@@ -88,14 +88,12 @@ class CurveBins(Frozen):
     def __call__(self, batch: Predictions, phi: np.ndarray) -> Tally:
         """Sums by curve and bin of phi and d phi; and of phi phi' over all rows."""
         score, (C, B) = curve_scores(batch, self.wanted), self.centres.shape
-        place = locate(score, self.table) + (np.arange(C) * B)[:, None]
-        once = np.broadcast_to(batch.squared_frequency, score.shape)
-        d = score - self.centres.ravel()[place]
-        rows = sparse_rows(once, place, C * B)
-        first = rows.T @ phi
-        rows.data = rows.data * d.T.ravel()
-        both = np.concatenate([first, rows.T @ phi], axis=1).reshape(C, B, -1)
-        return Tally(by_weight=both, phi=(phi * batch.squared_frequency[:, None]).T @ phi)
+        bins = locate(score, self.table)
+        d = score - self.centres.ravel().take(bins + (np.arange(C) * B)[:, None])
+        f = batch.sample_weight
+        counted = phi if f is None else phi * batch.squared_frequency[:, None]
+        both = [sum_weighted_rows(bins, one, counted, B) for one in (np.ones(d.shape), d)]
+        return Tally(by_weight=np.concatenate(both, axis=2), phi=counted.T @ phi)
 
 
 def _bin_scores(

@@ -19,6 +19,7 @@ import numpy as np
 from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
 from calshift.binning.placement import BinLocator, ScoreBlock
+from calshift.compiled import fastest
 from calshift.estimators.regression import SMALLEST_GAP, ResidualRegression
 from calshift.estimators.row_sums import noise_by_group
 from calshift.estimators.weight_bias import WeightDraws
@@ -222,9 +223,20 @@ class RowTerms:
         """(E, R, S) X' w e / (1 - l) others, others (n, S)."""
         left_out = self.excess * self.weight
         left_out /= self.gap
-        size = len(left_out) * self.block.width
-        by_place = sparse_rows(left_out.astype(others.dtype), self.block.place, size)
-        return self.fits.basis.project_rows(self.block.events, by_place.T @ others)
+        assert self.block.bins is not None
+        sums = sum_weighted_rows(self.block.bins, left_out, others, self.block.width)
+        return self.fits.basis.project_rows(self.block.events, sums.reshape(-1, others.shape[1]))
+
+
+@fastest
+def sum_weighted_rows(
+    bins: np.ndarray, values: np.ndarray, others: np.ndarray, width: int
+) -> np.ndarray:
+    """(E, width, S) sums over rows of values (E, n) times others (n, S), by event and bin."""
+    E, S = len(bins), others.shape[1]
+    place = bins + (np.arange(E) * width)[:, None]
+    by_place = sparse_rows(values.astype(others.dtype), place, E * width)
+    return np.asarray(by_place.T @ others).reshape(E, width, S)
 
 
 def sparse_rows(values: np.ndarray, place: np.ndarray, width: int) -> Any:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from calshift._core.addable import Tally
 from calshift._core.linalg import inverse
-from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
+from calshift.engines.arrays import remember
 from calshift.engines.base import Engine
 from calshift.engines.subsample import few_rows
 from calshift.scaling.calibrator import KINDS, LEAST_PROBABILITY, Scaling
@@ -37,6 +38,23 @@ def fit_scaling(
     log class shares; the spread is the one of largest evidence, so that few rows a class leave
     little freedom.
     """
+    asked = kind, engine, class_counts, floor, near, relaxation
+    if near is not None:
+        return _fit(*asked)
+    key = kind, class_counts.tobytes(), floor, relaxation
+    found: Scaling = remember(engine, key, partial(_fit, *asked))
+    return found
+
+
+def _fit(
+    kind: str,
+    engine: Engine,
+    class_counts: np.ndarray,
+    floor: float,
+    near: Scaling | None,
+    relaxation: float,
+) -> Scaling:
+    """`fit_scaling`, computed."""
     start = make_identity(kind, class_counts, floor)
 
     def likelihood(parameters: np.ndarray, whole: bool = True) -> Tally:
@@ -206,7 +224,7 @@ class Prior:
             x = np.clip(x + speed * gap, np.log(LEAST_STRENGTH), np.log(self.largest))
             if np.abs(x - before).max() < SMALLEST_CHANGE:
                 break
-        return np.exp(x)
+        return np.asarray(np.exp(x))
 
     def _log_ratio(self, strength: np.ndarray, at: np.ndarray, here: Tally) -> np.ndarray:
         """Logarithms of the right sides of the fixed point over the left ones."""
@@ -217,7 +235,7 @@ class Prior:
         trace = np.array([np.vdot(form, covariance) for form in self.forms])
         size = np.array([offset @ form @ offset for form in self.forms])
         determined = np.maximum(self.freedom(strength) - strength * trace, 1e-12)
-        return np.log(determined / np.maximum(strength * size, 1e-12))
+        return np.asarray(np.log(determined / np.maximum(strength * size, 1e-12)))
 
 
 @dataclass(frozen=True)

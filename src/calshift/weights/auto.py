@@ -40,7 +40,9 @@ def auto(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     of_target = _target_products(target, matched, likelihood)
     pairs = ((first, first), (first, second), (second, second))
     of_source = np.stack([products.product(*pair) for pair in pairs])
-    traces = np.trace(of_source, axis1=1, axis2=2) / n**2 + [float(matched.base**2 @ np.diag(one)) / m for one in of_target]
+    traces = np.trace(of_source, axis1=1, axis2=2) / n**2 + [
+        float(matched.base**2 @ np.diag(one)) / m for one in of_target
+    ]
     gap = likelihood.prior - matched.prior
     distance = max(float(gap @ gap), float(traces @ [1.0, -2.0, 1.0]))
     share = float(np.clip((traces[0] - traces[1]) / distance, 0.0, 1.0)) if distance > 0 else 1.0
@@ -64,14 +66,14 @@ class CombinedInfluence(FeatureInfluence):
     Both have the same source prior.
     """
 
-    first: FeatureInfluence
-    second: FeatureInfluence
+    first: Influence
+    second: Influence
     share: float  # a
 
     @property
     def seen(self) -> np.ndarray:
         """(K,) bool, the S classes of the source."""
-        return self.first.seen
+        return np.asarray(self.first.seen)
 
     def _find_source_terms(self) -> LinearTerms:
         return self._combine(self.first.source_terms, self.second.source_terms)

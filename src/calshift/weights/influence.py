@@ -27,6 +27,10 @@ class Influence(Protocol):
     """phi of the weights of the S classes seen, and of the source prior that they multiply."""
 
     @property
+    def seen(self) -> Any:
+        """(K,) bool, the S classes of the source."""
+
+    @property
     def source_terms(self) -> LinearTerms:
         """phi_i of the source."""
 

@@ -136,7 +136,7 @@ def _sum_by_label(
 def feature_means(sums: Tally) -> np.ndarray:
     """(labels, F) means of the features."""
     means = sums["means"]
-    return _widen(means) / means["rows"][:, None]
+    return np.asarray(_widen(means) / means["rows"][:, None])
 
 
 def _widen(sums: Tally) -> np.ndarray:

@@ -15,11 +15,13 @@ docs/mathematics.md section 7; Tian, Zhang and Zhao (2023).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
+from calshift.engines.arrays import remember
 from calshift.engines.base import Engine
 from calshift.scaling.calibrator import Scaling, Uncalibrated
 from calshift.scaling.fit import expected_gain, fit_scaling
@@ -70,7 +72,9 @@ def fit_matched(
     """Matching of the features with the most precise prior, tuned by weights of the likelihood."""
     n, m, seen = class_counts.sum(), target.summary.size, class_counts > 0
     weights, found = np.maximum(likelihood.weights, LEAST_RATIO), []
-    candidates = _candidates(source, class_counts, calibrate)
+    key = "candidates", class_counts.tobytes(), calibrate.parameters.tobytes()
+    find = partial(_candidates, source, class_counts, calibrate)
+    candidates: list[Scaling | Uncalibrated] = remember(source, key, find)
     other = likelihood.influence.target_terms.features[0] if len(candidates) == 1 else None
     for posterior in candidates:
         features = EfficientPosterior(posterior, weights, float(n / (n + m)))

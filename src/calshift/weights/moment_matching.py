@@ -153,7 +153,8 @@ class LinearInfluence(FeatureInfluence):
     def _find_source_terms(self) -> LinearTerms:
         w, mean = self.weights, self.inverse @ (self.confusion @ self.weights)
         features: tuple[Features, ...] = (WeightedFeatures(self.features, w, self.seen),)
-        matrices, constant = (-self.inverse,), mean - (w - 1)[:, None] * self.scale
+        matrices: tuple[np.ndarray, ...] = (-self.inverse,)
+        constant = mean - (w - 1)[:, None] * self.scale
         if self.direction is not None and self.by_label is not None:
             features += (ResidualByLabel(self.features, self.direction, self.by_label, self.seen),)
             matrices += (-np.eye(len(w)),)

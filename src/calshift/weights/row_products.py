@@ -1,8 +1,8 @@
 """Products of influence functions, summed over rows, from those of the features that they use.
 
-An influence function is linear in features of a row but for a constant, phi = sum_k A_k x_k + c, the
-constant of a source row being that of its label. So sum phi psi' follows for all functions of the
-same features from the sums of x_k x_l', and of x_k by label: one pass, and no row of phi is formed.
+An influence function is linear in features of a row but for a constant, phi = sum_k A_k x_k + c,
+the constant of a source row being that of its label. So sum phi psi' follows for all functions of
+the same features from the sums of x_k x_l', and of x_k by label: one pass, without rows of phi.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Protocol
 import numpy as np
 
 from calshift._core.addable import Tally
-from calshift._core.frozen import Frozen
 from calshift._core.linalg import sum_groups
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
@@ -23,7 +22,7 @@ Features = Callable[[Predictions], np.ndarray]  # batch -> (rows, L), not to be 
 
 
 @dataclass(frozen=True, eq=False)
-class LinearTerms(Frozen):
+class LinearTerms:
     """phi = sum_k A_k x_k + c.
 
     Attributes
@@ -160,7 +159,9 @@ def sum_products(
 class WithFeatures(Protocol):
     """A sum over rows that uses features, which are evaluated once."""
 
-    features: tuple[Features, ...]
+    @property
+    def features(self) -> tuple[Features, ...]:
+        """Which."""
 
     def __call__(self, batch: Predictions, features: list[np.ndarray]) -> Tally:
         """The sums over a batch."""
