@@ -19,7 +19,13 @@ import numpy as np
 
 from calshift.engines.base import Engine
 from calshift.scaling.fit import fit_scaling
-from calshift.weights.influence import FeatureInfluence, WeightFit, prior_terms, source_products
+from calshift.weights.influence import (
+    FeatureInfluence,
+    Influence,
+    WeightFit,
+    prior_terms,
+    source_products,
+)
 from calshift.weights.likelihood import fit_likelihood
 from calshift.weights.matched import fit_matched
 from calshift.weights.row_products import LinearTerms, sum_products

@@ -161,9 +161,9 @@ class WithFeatures(Protocol):
 
     @property
     def features(self) -> tuple[Features, ...]:
-        """Which."""
+        """x_k, whose values are handed on."""
 
-    def __call__(self, batch: Predictions, features: list[np.ndarray]) -> Tally:
+    def __call__(self, batch: Predictions, others: list[np.ndarray]) -> Tally:
         """The sums over a batch."""
 
 
