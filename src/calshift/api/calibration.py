@@ -11,6 +11,7 @@ import numpy as np
 from calshift._core.validate import is_number, validate_flag, validate_number
 from calshift.api.label_shift import CHECK_DRAWS, CHECK_LEVEL
 from calshift.binning.events import select_events
+from calshift.binning.find_edges import plan_bins
 from calshift.binning.statistics import ShiftStatistics
 from calshift.diagnostics.conditions import GIVEN, LABEL_FREE, LABEL_SHIFT, LABELLED, validate_waive
 from calshift.diagnostics.label_shift_check import label_shift_check
@@ -195,7 +196,9 @@ def target_calibration_error(
     asked = ("target_calibration_error", options, weights, check)
     with start_run(checkpoint, progress, asked, resampling.jobs) as run:
         source, target = open_pair(p_source, y_source, p_target, run)
-        select_events(kind, source.summary)  # a kind that does not fit is said before the test
+        events = select_events(kind, source.summary)  # which does not fit is said before the test
+        for sample in (source, target):
+            plan_bins(sample, events, bins)
         tested = (source, target, CHECK_LEVEL, CHECK_DRAWS, seed)
         checked = label_shift_check(*tested) if check else None
         result = target_result(source, target, options, weights, resampling, checked, waived)
