@@ -20,23 +20,36 @@ from calshift.errors import InvalidInput
 
 PART_CELLS = 2**20  # probabilities that may be copied at once
 MOST_KEPT = 2**22  # rows of which the predicted classes are kept
-FEW_CLASSES = 4  # which are compared one after the other
+FEW_CLASSES, MANY_ROWS = 16, 4096  # of which columns are compared, not rows
+CACHED_CELLS = 2**16  # probabilities of a block that stays in the cache
 
 
 @fastest
 def find_largest(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(n,) the first of the largest columns of each row, and its value."""
-    (n, K), place = p.shape, np.zeros(len(p), np.intp)
-    if K <= FEW_CLASSES:
-        most = p[:, 0].copy()
-        for k in range(1, K):
-            np.copyto(place, k, where=p[:, k] > most)
-            np.maximum(most, p[:, k], out=most)
-        return place, most
-    step = max(1, PART_CELLS // K)  # numpy copies read-only rows
+    n, K = p.shape
+    place, most = np.empty(n, np.intp), np.empty(n, p.dtype)
+    by_column = K <= FEW_CLASSES and n >= MANY_ROWS
+    step = max(1, (CACHED_CELLS if by_column else PART_CELLS) // K)  # numpy copies read-only rows
     for start in range(0, n, step):
-        p[start : start + step].argmax(axis=1, out=place[start : start + step])
-    return place, p[np.arange(n), place]
+        part, here = p[start : start + step], slice(start, start + step)
+        if by_column:
+            _compare_columns(np.ascontiguousarray(part.T), place[here], most[here])
+        else:
+            part.argmax(axis=1, out=place[here])
+            most[here] = part[np.arange(len(part)), place[here]]
+    return place, most
+
+
+def _compare_columns(columns: np.ndarray, place: np.ndarray, most: np.ndarray) -> None:
+    """`find_largest` of a block (K, n): several times as fast as row by row where K is small."""
+    K = len(columns)
+    columns.max(axis=0, out=most)
+    before_end = np.zeros(len(most), np.uint8)
+    for k, column in enumerate(columns):
+        same = (column == most).view(np.uint8)
+        np.maximum(before_end, np.multiply(same, np.uint8(K - k), out=same), out=before_end)
+    np.subtract(K, before_end, out=place)
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

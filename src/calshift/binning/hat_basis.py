@@ -101,11 +101,9 @@ def _step_outwards(
     enough = (upto[:, each, last] - upto[:, each, at] >= rows).all(axis=0)
     apart = t[each, last] - t[each, at]
     more = enough & (apart > 0) & (apart >= step / 2)
-    moved = ~more & (
-        count > 1
-    )  # too few rows for a knot of their own: the last one goes to the end
-    found[each[moved], at[moved]] = False
-    found[each, last] |= more | moved
+    shortened = ~more & (count > 1)  # too few rows for one more: the last knot goes to the end
+    found[each[shortened], at[shortened]] = False
+    found[each, last] |= more | shortened
     return found, count + more
 
 

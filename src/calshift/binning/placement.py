@@ -114,8 +114,9 @@ def transpose_scores(batch: Predictions, events: Events, which: tuple[int, ...])
     adjacent = which == tuple(range(which[0], which[0] + len(which)))
     columns = slice(which[0], which[-1] + 1) if adjacent else list(which)
     score = np.empty((len(which), len(batch)), dtype=batch.p.dtype)
-    for row in range(0, len(batch), TRANSPOSED_ROWS):
-        score[:, row : row + TRANSPOSED_ROWS] = batch.p[row : row + TRANSPOSED_ROWS, columns].T
+    step = max(TRANSPOSED_ROWS, TILE_SCORES // len(which))
+    for row in range(0, len(batch), step):
+        score[:, row : row + step] = batch.p[row : row + step, columns].T
     return score
 
 

@@ -119,14 +119,14 @@ def _find_steps(
 @compiled
 def _cut(
     rows: np.ndarray, middle: np.ndarray, angle: np.ndarray, most: int, low: int, high: int,
-    room: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray], cuts: np.ndarray,
+    buffers: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray], cuts: np.ndarray,
     table: np.ndarray, count: np.ndarray,
 ) -> int:  # fmt: skip
     """The number of cuts of one event whose rows are in the cells from low to high.
 
     ``count`` are the rows of each bin.
     """
-    occupied, position, step, halfway, nearest = room
+    occupied, position, step, halfway, nearest = buffers
     b, begin = 0, 0
     number = _find_steps(rows, angle, most, occupied, position, step, low, high)
     held = rows[occupied[0]]
@@ -148,7 +148,7 @@ def _cut(
 
 
 @compiled
-def _make_room() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _allocate() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     cells, position, step = (
         np.empty(CELLS + 1, np.uint16),
         np.empty(CELLS),
@@ -166,11 +166,11 @@ def cut_cells(
     Returns the first cells (E, most) of all bins but one and their number (E,), the sums
     (2, E, most) in each bin, and the bin (E, CELLS) of each cell.
     """
-    E, room = cells.shape[1], _make_room()
+    E, buffers = cells.shape[1], _allocate()
     cuts, number = np.zeros((E, most), np.int64), np.zeros(E, np.int64)
     sums, table = np.zeros((2, E, most)), np.empty((E, CELLS), np.uint8)
     for k in range(E):
-        into = room, cuts[k], table[k], sums[0, k]
+        into = buffers, cuts[k], table[k], sums[0, k]
         number[k] = _cut(cells[0, k], middle, angle, most, 0, CELLS - 1, *into)
         for cell in range(CELLS):
             sums[1, k, table[k, cell]] += cells[1, k, cell]
@@ -183,7 +183,7 @@ def cut_scores(
     most: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """What `cut_cells` returns, from scores (E, n), and the bin (E, n) of each score."""
-    (E, n), room = score.shape, _make_room()
+    (E, n), buffers = score.shape, _allocate()
     cuts, number = np.zeros((E, most), np.int64), np.zeros(E, np.int64)
     sums, table = np.zeros((2, E, most)), np.empty((E, CELLS), np.uint8)
     bins, cells, rows = np.empty((E, n), np.uint8), np.empty(n, np.uint16), np.zeros(CELLS)
@@ -194,7 +194,7 @@ def cut_scores(
             low, high = min(low, cells[i]), max(high, cells[i])
         for i in range(n):
             rows[cells[i]] += 1.0 if frequency is None else frequency[i]
-        into = room, cuts[k], table[k], sums[0, k]
+        into = buffers, cuts[k], table[k], sums[0, k]
         number[k] = _cut(rows, middle, angle, most, int(low), int(high), *into)
         for cell in range(low, high + 1):
             rows[cell] = 0.0
@@ -394,7 +394,7 @@ def add_source_influence(
         sums[:] = 0.0
         for start in range(0, n, TILE):
             rows = slice(start, min(start + TILE, n))
-            place, w, moved, at = bins[k, rows], weight[rows], total[rows], x[rows]
+            place, w, summed, at = bins[k, rows], weight[rows], total[rows], x[rows]
             _find_residuals(score[k, rows], true[rows], k, u)
             for i in range(len(place)):
                 b = place[i]
@@ -419,7 +419,7 @@ def add_source_influence(
             for i in range(len(place)):
                 f = 1.0 if frequency is None else frequency[start + i]
                 total_square += value[i] * value[i] * (f * min(f, 1.0))
-                moved[i] += value[i]
+                summed[i] += value[i]
             square[k] += total_square
             if D > 0:
                 for i in range(len(place)):
@@ -449,7 +449,7 @@ def add_influence(
     square, u, value, size = np.zeros(E), np.empty(TILE), np.empty(TILE), np.empty(TILE)
     for start in range(0, n, TILE):
         rows = slice(start, min(start + TILE, n))
-        moved, label, at = total[rows], group[rows], x[rows]
+        summed, label, at = total[rows], group[rows], x[rows]
         for k in range(E):
             place, a, b, c, d = bins[k, rows], lines[0, k], lines[1, k], lines[2, k], lines[3, k]
             _find_residuals(score[k, rows], true[rows], k, u)
@@ -466,7 +466,7 @@ def add_influence(
             for i in range(len(place)):
                 f = 1.0 if frequency is None else frequency[start + i]
                 sums += value[i] * value[i] * f
-                moved[i] += value[i]
+                summed[i] += value[i]
             square[k] += sums
             if D > 0:
                 for i in range(len(place)):
@@ -489,7 +489,7 @@ def add_target_influence(
     E, n = bins.shape
     square, estimated, value = np.zeros(E), through.shape[1] > 0, np.empty(TILE)
     for start in range(0, n, TILE):
-        moved = total[start : min(start + TILE, n)]
+        summed = total[start : min(start + TILE, n)]
         for k in range(E):
             place, values_k, sums = bins[k, start : start + TILE], values[k], 0.0
             for i in range(len(place)):
@@ -497,7 +497,7 @@ def add_target_influence(
                 if estimated:
                     value[i] += through[k, start + i]
             for i in range(len(place)):
-                moved[i] += value[i]
+                summed[i] += value[i]
                 f = 1.0 if frequency is None else frequency[start + i]
                 sums += value[i] * value[i] * (f * min(f, 1.0))
             square[k] += sums

@@ -16,6 +16,7 @@ from calshift.engines.base import Engine
 
 MOST_CLASSES = 2000  # of a confusion matrix
 STEPS, LARGEST_LOG_ODDS = 4096, 37.0  # of the scores of two classes
+BLOCK = 2**13  # scores whose log-odds are computed at once: their arrays stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +84,22 @@ def _sums_of_predictions(batch: Predictions) -> dict[str, np.ndarray]:
     """(K, K) sums of the predictions of each class (row) over the rows of each label (column)."""
     from scipy.sparse import csr_array  # late: importing calshift must be fast
 
-    n, p = len(batch), batch.matrix.astype(float, copy=False)
-    hits = csr_array((batch.frequency, batch.labels, np.arange(n + 1)), shape=(n, batch.n_classes))
-    return {"scores": np.asarray((hits.T @ p).T), "squares": np.asarray((hits.T @ p**2).T)}
+    n, K, y, p = len(batch), batch.n_classes, batch.labels, batch.matrix
+    if K == 2:
+        columns = p.T.astype(float, order="C")
+        scores = _sum_by_two_labels(columns, y, batch.sample_weight)
+        squares = np.square(columns, out=columns)
+        return {"scores": scores, "squares": _sum_by_two_labels(squares, y, batch.sample_weight)}
+    p = p.astype(float, copy=False)
+    hits = csr_array((batch.frequency, y, np.arange(n + 1)), shape=(n, K)).T
+    return {"scores": np.asarray((hits @ p).T), "squares": np.asarray((hits @ p**2).T)}
+
+
+def _sum_by_two_labels(columns: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """(..., 2) sums of the columns (..., n) over the rows of each label."""
+    whole = columns.sum(axis=-1) if weight is None else columns @ weight
+    ones = columns @ (y.astype(float) if weight is None else y * weight)
+    return np.stack([whole - ones, ones], axis=-1)
 
 
 @fastest
@@ -97,7 +111,16 @@ def sum_residuals(p: np.ndarray, y: np.ndarray, frequency: np.ndarray | None) ->
 
 
 def _step(score: np.ndarray) -> np.ndarray:
-    """The step of the log-odds of a score."""
-    p = np.clip(score, 1e-16, 1 - 2**-53, dtype=float)
-    share = (np.log(p) - np.log1p(-p)) / (2 * LARGEST_LOG_ODDS) + 0.5
-    return np.asarray(np.clip((STEPS * share).astype(np.intp), 0, STEPS - 1))
+    """(n,) the step of the log-odds of a score."""
+    steps = np.empty(len(score), np.intp)
+    for start in range(0, len(score), BLOCK):
+        here = slice(start, start + BLOCK)
+        p = np.maximum(score[here], 1e-16, dtype=float)
+        np.minimum(p, 1 - 2**-53, out=p)
+        share = np.log(p)
+        share -= np.log1p(np.negative(p, out=p), out=p)
+        share /= 2 * LARGEST_LOG_ODDS
+        share += 0.5
+        share *= STEPS
+        steps[here] = share  # from 0, as 1e-16 has log-odds above -37
+    return np.minimum(steps, STEPS - 1, out=steps)

@@ -61,6 +61,7 @@ class DriftTerms:
         none, nearest = (0.0, 0.5) if no_event else (np.inf, np.inf)
         self.rows = np.empty((5, len(batch)))
         self.rows[:] = np.array([0.0, 0.0, none, -none, nearest])[:, None]
+        self.first, self.other, self.least, self.most, self.nearest = self.rows
         self.slope, self.gap = (g, g[:, :0]) if signs is None else (sign(g), signs.gap)
 
     def add(self, block: ScoreBlock) -> None:
@@ -76,15 +77,14 @@ class DriftTerms:
     def largest(self, phi: np.ndarray) -> np.ndarray:
         """(3, n) of each row, with the label for which it is largest."""
         through, by_label = self._through_weights(phi)
-        first, other, least, most, nearest = self.rows
-        own = 1 - 2 * nearest  # of the label's event, beyond that of all others
+        own = 1 - 2 * self.nearest  # of the label's event, beyond that of all others
         if self.signs is None:
-            up = first - 2 * least + through
-            down = 2 * most - first - through
-            second = other + own
+            up = self.first - 2 * self.least + through
+            down = 2 * self.most - self.first - through
+            second = self.other + own
         else:
-            up = first - least + through
-            down, second = other + own - through, 0 * own
+            up = self.first - self.least + through
+            down, second = self.other + own - through, 0 * own
         values = np.stack([up + by_label.max(), down - by_label.min(), second])
         return np.asarray(values / len(self.tables.fits.value))
 

@@ -46,7 +46,7 @@ from calshift.inference.options import Options
 from calshift.inference.row_influence import GroupSums, InfluenceTables
 from calshift.weights.influence import ScaledWeights, WeightInfluence
 
-SUMS_A_ROW = 4  # of an event, above which sums by bin and group take longer than the rows
+ROWS_A_SUM = 8  # by bin and group of an event, below which such sums take longer than the rows
 
 
 def event_errors(
@@ -198,8 +198,9 @@ def _fit(
         at = source if target is None else target
         count, score = at.total(TargetSums(locator)).values()
     values, group = _group_classes(weights, labels)
-    few = labels or locator.width * len(values) <= SUMS_A_ROW * source.summary.rows
-    if not (few and SourceSumsByGroup.fits_memory(locator, len(values))):
+    sums_an_event = len(values) * locator.width
+    few = len(values) == 1 or ROWS_A_SUM * sums_an_event <= source.summary.rows
+    if not (few or labels) or not SourceSumsByGroup.fits_memory(locator, len(values)):
         sums = source.total(SourceSums(locator, weights.values))
         fits = fit_residuals(BinSums(**sums, count=count, score=score), bins.edges)
         found = LabelSums(locator, fits, seen, weights.values[seen])
@@ -208,7 +209,7 @@ def _fit(
     sums = weigh_labels(by_group, values)
     fits = fit_residuals(BinSums(**sums, count=count, score=score), bins.edges)
     by_label = excess_by_label(by_group, fits, values) if labels else Tally()
-    plain = not source.summary.light  # else 1 - l depends on the row
+    plain = few and not source.summary.light  # else 1 - l depends on the row
     return fits, by_label, GroupSums(by_group, values, group) if plain else None
 
 

@@ -115,11 +115,14 @@ def _sum_blocks(values: np.ndarray, form: Form) -> np.ndarray:
 
 
 def maximize_evidence(
-    model: QuadraticModel, log_strength: np.ndarray, tolerance: float
+    model: QuadraticModel, log_strength: np.ndarray, tolerance: float, most: int = MOST_EVALUATIONS
 ) -> Strengths:
-    """The strengths of largest evidence within `RANGE`, to a tolerance of its log."""
+    """The strengths of largest evidence within `RANGE`, to a tolerance of its log.
+
+    With the most evaluations that are allowed it may be less near.
+    """
     at, here, bold = log_strength, model.evaluate(log_strength), True
-    for evaluation in range(1, MOST_EVALUATIONS):
+    for evaluation in range(1, most):
         free = _is_free(model.prior, here, at)
         step = _newton_step(here, free)
         if not step.any():
@@ -136,6 +139,8 @@ def maximize_evidence(
             there, bold = at + (there - at) / 2, False
             found = model.evaluate(there)
         at, here = there, found
+    else:
+        return Strengths(at, here.factor, False)
     at = _within_range(at + step)
     return Strengths(at, model.factor(at), False)
 

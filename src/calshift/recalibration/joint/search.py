@@ -10,17 +10,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calshift.recalibration.joint.evidence import QuadraticModel, Strengths, maximize_evidence
+from calshift.recalibration.joint.evidence import (
+    MOST_EVALUATIONS,
+    QuadraticModel,
+    Strengths,
+    maximize_evidence,
+)
 from calshift.recalibration.joint.likelihood import JointLikelihood, Sums
 from calshift.recalibration.joint.prior import JointPrior
 
 MOST_ROUNDS = 15  # in which information and strengths are determined again
 MOST_STEPS = 15  # of a round
 LEAST_GAIN = 1e-11  # of the mean log-likelihood, below which the last Newton step is taken
-SAME_INFORMATION = 1e-7  # gain of a distance over which the information is nearly the same
+SAME_INFORMATION = 1e-7, 1e-3  # gain of a distance over which it is nearly the same
 PROGRESS = 0.1  # factor by which a step with the same information must lower the next gain
 MOST_HALVINGS = 40
-EVIDENCE_LEFT = 1e-5  # of the log evidence, below which the last step of the strengths is taken
+EVIDENCE_LEFT = 1e-5, 1e-3  # of the log evidence, below which the last step is taken
+MANY_PARAMETERS = 1000  # from which on an information is expensive: the second limits hold
+FIRST_EVALUATIONS = 5  # of the evidence, with an information that is far from that of the maximum
 
 
 class Maximum(NamedTuple):
@@ -59,13 +66,19 @@ class Search:
             assert here.information is not None
             pull = here.gradient + here.information @ (at - self.prior.centre)
             model = QuadraticModel(self.prior, here.information, pull)
-            strengths = maximize_evidence(model, log_strength, EVIDENCE_LEFT)
-            settled = strengths.settled and (k > 0 or near is not None)
-            at, converged = Steps(self, strengths, settled).take(at, here)
+            far = k == 0 and near is None
+            most = FIRST_EVALUATIONS if far else MOST_EVALUATIONS
+            strengths = maximize_evidence(model, log_strength, self._pick(EVIDENCE_LEFT), most)
+            steps = Steps(self, strengths, strengths.settled and not far)
+            at, converged = steps.take(at, here, self._pick(SAME_INFORMATION))
             log_strength = strengths.logs
             if converged:
                 break
         return Maximum(at, log_strength, converged)
+
+    def _pick(self, limits: tuple[float, float]) -> float:
+        """The limit for this number of parameters."""
+        return limits[self.prior.size >= MANY_PARAMETERS]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,17 +89,17 @@ class Steps:
     strengths: Strengths
     settled: bool  # whether the strengths would be the same with the information at the maximum
 
-    def take(self, at: np.ndarray, here: Sums) -> tuple[np.ndarray, bool]:
+    def take(self, at: np.ndarray, here: Sums, same: float) -> tuple[np.ndarray, bool]:
         """Where they lead, and whether it is the maximum with the strengths of largest evidence."""
         size, far, last = self.search.size, 0.0, np.inf  # gains of the first step, and of the last
         for _ in range(MOST_STEPS):
             gradient = here.gradient - self._pull_back(at)
             step = self.strengths.factor.solve(gradient)
             gain = float(gradient @ step) / (2 * size)
-            near = self.settled or far <= SAME_INFORMATION
+            near = self.settled or far <= same
             if gain <= LEAST_GAIN:
                 return at + step, near
-            if gain > PROGRESS * last or (gain <= SAME_INFORMATION and not near):
+            if gain > PROGRESS * last or (gain <= same and not near):
                 break
             at, here = self._search_line(at, step, here)
             far, last = far or gain, gain
