@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
 
 import calshift
 from calshift._core.predictions import Predictions
-from calshift.engines import Blocks
+from calshift.engines import Arrays, Blocks
+from calshift.engines.plan import plan
 from calshift.engines.run import Run
 from tests.engines.samples import P_SOURCE, P_TARGET, Y_SOURCE, cut, source_batches
 
@@ -36,9 +38,9 @@ class Counted:
 def test_a_planned_sum_needs_no_pass_of_its_own():
     batches = Counted()
     sample = calshift.scan(batches)
-    sample.planned.add(Power(2))
-    sample.planned.add(Power(3))
-    sample.planned.add(Power(2))
+    plan(sample, Power(2))
+    plan(sample, Power(3))
+    plan(sample, Power(2))
     first = Blocks(sample).total(Power(1))
     assert batches.passes == 1
     second, third = sample.total(Power(2)), sample.total(Power(3))
@@ -50,9 +52,9 @@ def test_a_planned_sum_needs_no_pass_of_its_own():
 def test_it_is_given_once_and_then_made_again():
     batches = Counted()
     sample = calshift.scan(batches)
-    sample.planned.add(Power(2))
+    plan(sample, Power(2))
     sample.total(Power(1))
-    sample.planned.add(Power(2))  # it is there
+    plan(sample, Power(2))  # it is there
     assert sample.total(Power(2)) == sample.total(Power(2))
     assert batches.passes == 2
 
@@ -60,7 +62,7 @@ def test_it_is_given_once_and_then_made_again():
 def test_a_planned_sum_that_comes_next_is_made_alone():
     batches = Counted()
     sample = calshift.scan(batches)
-    sample.planned.add(Power(2))
+    plan(sample, Power(2))
     assert isinstance(sample.total(Power(2)), float)
     assert isinstance(sample.total(Power(1)), float)
     assert batches.passes == 2
@@ -73,7 +75,7 @@ def test_an_interrupted_run_makes_both_again(tmp_path):
         batches = Counted()
         with Run(tmp_path / "run.npz") as of:
             (sample,) = of.open(calshift.scan(batches))
-            sample.planned.add(Power(2))
+            plan(sample, Power(2))
             sums = [sample.total(Power(1))]
             if stop:
                 raise KeyboardInterrupt
@@ -88,9 +90,27 @@ def test_an_interrupted_run_makes_both_again(tmp_path):
     assert found == [calshift.scan(Counted()).total(Power(k)) for k in (1, 2)]
 
 
+def power(batch: Predictions, exponent: int) -> float:
+    return float((batch.p**exponent).sum())
+
+
+def test_partial_functions_of_equal_arguments_are_the_same_sum():
+    batches = Counted()
+    sample = calshift.scan(batches)
+    plan(sample, partial(power, exponent=2))
+    plan(Blocks(sample), partial(power, exponent=3))
+    sample.total(Power(1))
+    assert sample.total(partial(power, exponent=2)) == calshift.scan(Counted()).total(Power(2))
+    Blocks(sample).total(partial(power, exponent=3))
+    assert batches.passes == 1
+    sample.total(partial(power, exponent=2))
+    Blocks(sample).total(partial(power, exponent=4))
+    assert batches.passes == 3
+
+
 @pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
 @pytest.mark.parametrize("asked", [{}, {"check": False}, {"kind": "top-label"}, {"bins": 5}])
-def test_the_grid_is_counted_along_with_another_pass(asked, monkeypatch):
+def test_the_grid_and_the_tables_of_labels_come_along_with_another_pass(asked, monkeypatch):
     asked = {"weights": "bbse-soft", **asked}
 
     def passes() -> tuple[int, int]:
@@ -104,6 +124,13 @@ def test_the_grid_is_counted_along_with_another_pass(asked, monkeypatch):
     whole = calshift.target_calibration_error(P_SOURCE, Y_SOURCE, P_TARGET, **asked)
     few = passes()
     monkeypatch.setattr("calshift.api.calibration.plan_bins", lambda *_: None)
+    monkeypatch.setattr("calshift.api.calibration.plan_label_tables", lambda *_, **__: None)
     more = passes()
     saved = 0 if "bins" in asked else 1
-    assert np.subtract(more, few).tolist() == [saved, saved]
+    assert np.subtract(more, few).tolist() == [saved + 1, saved]
+
+
+def test_rows_in_memory_need_no_plan():
+    sample = Arrays(Predictions(P_TARGET))
+    plan(sample, Power(2))
+    assert isinstance(sample.total(Power(1)), float)

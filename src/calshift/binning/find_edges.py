@@ -23,8 +23,8 @@ from calshift.binning.placement import KEPT_SCORES, BinLocator, ScoreBlock, scor
 from calshift.binning.quantiles import order_statistics
 from calshift.binning.simplex_cells import CellLocator, SimplexCells, planned_cells, split_simplex
 from calshift.compiled import fastest
-from calshift.engines import Batches, Spark
 from calshift.engines.base import Engine
+from calshift.engines.plan import plan
 from calshift.errors import InvalidInput
 
 MOST_STRATA_CELLS = 20_000_000  # bins x strata of an event
@@ -84,9 +84,8 @@ def bin_sample(engine: Engine, events: Events, bins: Any, binning: str = "mass")
 
 def plan_bins(engine: Engine, events: Events, bins: Any) -> None:
     """Count the sample for ``bins="auto"`` in the next pass over its files or its table."""
-    auto = isinstance(bins, str) and bins == "auto" and events.count * CELLS <= MOST_PLANNED
-    if auto and isinstance(engine, Batches | Spark):
-        engine.planned.add(GridCount(events, tuple(range(events.count))))
+    if isinstance(bins, str) and bins == "auto" and events.count * CELLS <= MOST_PLANNED:
+        plan(engine, GridCount(events, tuple(range(events.count))))
 
 
 def cut_simplex(rows: Predictions, bins: Any, n: float) -> BinnedSample:
