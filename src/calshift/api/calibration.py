@@ -11,11 +11,14 @@ import numpy as np
 from calshift._core.validate import is_number, validate_flag, validate_number
 from calshift.api.label_shift import CHECK_DRAWS, CHECK_LEVEL
 from calshift.binning.events import select_events
+from calshift.binning.find_edges import plan_bins
 from calshift.binning.statistics import ShiftStatistics
 from calshift.diagnostics.conditions import GIVEN, LABEL_FREE, LABEL_SHIFT, LABELLED, validate_waive
 from calshift.diagnostics.label_shift_check import label_shift_check
+from calshift.diagnostics.label_tables import plan_label_tables
 from calshift.diagnostics.trust import announce
 from calshift.engines.open import open_engine, open_pair, start_run
+from calshift.engines.subsample import plan_subsample
 from calshift.errors import InvalidInput
 from calshift.estimators.debiased import from_statistics
 from calshift.estimators.paper import shifted_square
@@ -195,7 +198,13 @@ def target_calibration_error(
     asked = ("target_calibration_error", options, weights, check)
     with start_run(checkpoint, progress, asked, resampling.jobs) as run:
         source, target = open_pair(p_source, y_source, p_target, run)
-        select_events(kind, source.summary)  # a kind that does not fit is said before the test
+        events = select_events(kind, source.summary)  # which does not fit is said before the test
+        for sample in (source, target):
+            plan_bins(sample, events, bins)
+            if isinstance(weights, str):  # of a method that estimates them
+                plan_subsample(sample)
+        if isinstance(weights, str):
+            plan_label_tables(source, means=True)
         tested = (source, target, CHECK_LEVEL, CHECK_DRAWS, seed)
         checked = label_shift_check(*tested) if check else None
         result = target_result(source, target, options, weights, resampling, checked, waived)

@@ -24,9 +24,11 @@ from calshift.binning.quantiles import order_statistics
 from calshift.binning.simplex_cells import CellLocator, SimplexCells, planned_cells, split_simplex
 from calshift.compiled import fastest
 from calshift.engines.base import Engine
+from calshift.engines.plan import plan
 from calshift.errors import InvalidInput
 
 MOST_STRATA_CELLS = 20_000_000  # bins x strata of an event
+MOST_PLANNED = 2**21  # cells of the grid that are kept until the bins are found
 MOST_CELLS = 200 * CELLS  # of the grid, counted at once where rows are in memory
 
 
@@ -78,6 +80,12 @@ def bin_sample(engine: Engine, events: Events, bins: Any, binning: str = "mass")
         inner = fixed_edges(bins, events.count)
     edges = BinEdges(events, tuple(range(events.count)), tuple(inner), False, classes)
     return BinnedSample(_check_cells(edges))
+
+
+def plan_bins(engine: Engine, events: Events, bins: Any) -> None:
+    """Count the sample for ``bins="auto"`` in the next pass over its files or its table."""
+    if isinstance(bins, str) and bins == "auto" and events.count * CELLS <= MOST_PLANNED:
+        plan(engine, GridCount(events, tuple(range(events.count))))
 
 
 def cut_simplex(rows: Predictions, bins: Any, n: float) -> BinnedSample:

@@ -12,7 +12,8 @@ from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
 from calshift.compiled import fastest
 from calshift.engines import Blocks
-from calshift.engines.base import Engine
+from calshift.engines.base import Engine, Summand
+from calshift.engines.plan import plan
 
 MOST_CLASSES = 2000  # of a confusion matrix
 STEPS, LARGEST_LOG_ODDS = 4096, 37.0  # of the scores of two classes
@@ -50,7 +51,7 @@ def tabulate_labels(source: Engine, *, means: bool, residuals: bool = True) -> L
     about = source.summary
     if about.n_classes > MOST_CLASSES:
         return None
-    sums = Blocks(source).total(partial(_label_terms, means=means, residuals=residuals))
+    sums = Blocks(source).total(_label_sums(means, residuals))
     counts = about.class_counts
     size = np.where(counts > 0, counts, np.nan)
     mean = sums["scores"] / size if means else None
@@ -64,6 +65,16 @@ def tabulate_labels(source: Engine, *, means: bool, residuals: bool = True) -> L
         about.effective_size / about.size,
         about.classes,
     )
+
+
+def plan_label_tables(source: Engine, *, means: bool) -> None:
+    """Sum the tables up along with the next pass over files or a Spark table."""
+    if source.summary.n_classes <= MOST_CLASSES:
+        plan(Blocks(source), _label_sums(means, residuals=True))
+
+
+def _label_sums(means: bool, residuals: bool) -> Summand:
+    return partial(_label_terms, means=means, residuals=residuals)
 
 
 def _label_terms(batch: Predictions, means: bool, residuals: bool) -> Tally:

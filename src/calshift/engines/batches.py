@@ -13,6 +13,7 @@ from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine, Passes, Progress, Summand, kernel_name
 from calshift.engines.checkpoint import Checkpoint
 from calshift.engines.even_rows import EvenRows
+from calshift.engines.plan import PassPlan
 from calshift.engines.sample_summary import SampleSummary, summary_terms
 from calshift.errors import InvalidInput, NoRows
 from calshift.io.batch_reader import Spool
@@ -55,6 +56,7 @@ class Batches(Engine):
         self.jobs = jobs
         self.progress = progress
         self.name = name
+        self.planned = PassPlan()
         self.counts = Tally()  # of the first pass, shared with the next run of the same rows
         self.sampled: list[EvenRows] = []  # in the first whole pass, and shared
 
@@ -105,6 +107,9 @@ class Batches(Engine):
 
     def total(self, kernel: Summand) -> Any:
         """kernel(batch) summed over the batches; the empty sum is 0."""
+        return self.planned.total(kernel, self._total)
+
+    def _total(self, kernel: Summand) -> Any:
         name = self._pass_name(kernel)
         finished, batches, total = self.checkpoint.begin(name)
         if not finished:

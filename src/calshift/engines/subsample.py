@@ -6,9 +6,11 @@ from functools import partial
 
 from calshift._core.predictions import Predictions
 from calshift.engines.arrays import Blocks
-from calshift.engines.base import Engine, MappedEngine
+from calshift.engines.base import Engine, MappedEngine, Summand
 from calshift.engines.batches import Batches
 from calshift.engines.even_rows import EvenRows, even_rows_of, level_for
+from calshift.engines.plan import plan
+from calshift.engines.spark.engine import Spark
 
 MANY_ROWS, FEWEST_ROWS = 32_768, 4096  # from which a search starts with a part; its least size
 PART = 16
@@ -26,7 +28,7 @@ def subsample(engine: Engine) -> Predictions:
     """About 2^15 rows, fewer of many classes, with labels and frequency weights; a small sample.
 
     They are spread evenly by their number, whatever the batches are. Batches collect them in the
-    first pass; a Spark table needs a pass of its own.
+    first pass; a Spark table needs a pass of its own unless it was planned.
     """
     if isinstance(engine, Blocks):
         return subsample(engine.inner)
@@ -37,6 +39,17 @@ def subsample(engine: Engine) -> Predictions:
         return even_rows_of(engine.in_memory)
     if isinstance(engine, Batches):
         return engine.even_rows.rows
-    level = level_for(engine.summary.rows, engine.summary.n_classes)
-    found: EvenRows = engine.total(partial(EvenRows.of, level=level))
+    found: EvenRows = engine.total(_even_share(engine))
     return found.rows
+
+
+def plan_subsample(engine: Engine) -> None:
+    """Take the rows of `few_rows` along with the next pass over a Spark table."""
+    if isinstance(engine, Spark) and engine.summary.rows >= MANY_ROWS:
+        plan(engine, _even_share(engine))
+
+
+def _even_share(engine: Engine) -> Summand:
+    """Summand: the rows of a subsample."""
+    level = level_for(engine.summary.rows, engine.summary.n_classes)
+    return partial(EvenRows.of, level=level)

@@ -9,6 +9,7 @@ from typing import Any
 
 from calshift.engines.base import Engine, Passes, Progress, Summand, kernel_name
 from calshift.engines.checkpoint import Checkpoint
+from calshift.engines.plan import PassPlan
 from calshift.engines.sample_summary import SampleSummary, summary_terms
 from calshift.engines.spark.errors import short_errors
 from calshift.engines.spark.partition import (
@@ -44,6 +45,7 @@ class Spark(Engine):
         self.checkpoint = checkpoint or Checkpoint()
         self.name = name  # of the sample in a checkpoint that it shares with another
         self.progress = progress
+        self.planned = PassPlan()
         self.first: list[Any] = []  # sum, rows and partitions of the first pass
 
     @property
@@ -96,7 +98,7 @@ class Spark(Engine):
 
     def total(self, kernel: Summand) -> Any:
         """kernel(batch) summed over the table; the empty sum is 0."""
-        return self._pass(kernel)[0]
+        return self.planned.total(kernel, lambda summed: self._pass(summed)[0])
 
     def _pass_name(self, kernel: Summand) -> str:
         return f"{self.name} {kernel_name(kernel)}"
