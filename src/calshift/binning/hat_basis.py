@@ -79,7 +79,7 @@ def choose_knots(
     alone = (down == 1) | (up == 1)  # no knot on a side: the middle one goes to the end
     found[each[alone], middle[alone]] = False
     found[each[alone], np.where(down == 1, 0, last)[alone]] = True
-    return found
+    return np.asarray(found)
 
 
 def _step_outwards(
