@@ -98,6 +98,8 @@ def drift(a: Sample, absolute: bool) -> tuple:
 
 CASES = [
     (results_drift.count_sizes, lambda a: (a.lines[:, 0] ** 9, a.lines[0, 1] ** 2)),
+    (drift_sums.find_changes, lambda a: (a.score.astype(float), a.weight, 0.1, 0.2, False, 3)),
+    (drift_sums.find_changes, lambda a: (a.score.astype(float), a.weight, 0.1, 0.2, True, 3)),
     (drift_sums.add_drift, lambda a: drift(a, False)),
     (drift_sums.add_drift, lambda a: drift(a, True)),
     (linalg.row_max, lambda a: (matrix(a),)),

@@ -55,9 +55,14 @@ def _is_writable(value: Any) -> bool:
     """Whether it is or contains an array that can be written to."""
     if isinstance(value, np.ndarray):
         return bool(value.flags.writeable)
-    if not isinstance(value, tuple):
-        return False
-    return any(_is_writable(one) for one in value if type(one) not in PLAIN)
+    for one in value if isinstance(value, tuple) else ():
+        kind = type(one)
+        if kind is np.ndarray:
+            if one.flags.writeable:
+                return True
+        elif kind not in PLAIN and _is_writable(one):
+            return True
+    return False
 
 
 def _freeze_value(value: Any) -> Any:

@@ -23,6 +23,7 @@ ROWS_A_SCORE = 10.0 * NEARLY  # of the source on average, but for the most frequ
 LEAST_SOURCE = 5.0 * NEARLY  # rows between two knots; all noise of the fit comes from the source
 LEAST_TARGET = 2.0 * NEARLY
 LEAST_DISTINCT = 2.0 * NEARLY  # source rows of a knot, where distinct scores are no more than hats
+SMALLEST_STEP = 2.0**-52  # in t: the difference of two that are not equal
 LEAST_ROWS = (LEAST_DISTINCT, LEAST_SOURCE, LEAST_TARGET)
 
 
@@ -67,40 +68,42 @@ def choose_knots(
     middle = np.where(inside, np.abs(t - centre[:, None]), np.inf).argmin(axis=1)
     upto = np.cumsum(counts, axis=2)
     right, left = np.where(inside, [t, -t], -np.inf)
-    found, ups = _step_outwards(right, upto, middle, last, step, rows)
-    back, end = (counts - upto)[..., ::-1], np.full(len(t), t.shape[1] - 1)
-    below, downs = _step_outwards(left[:, ::-1], back, end - middle, end, step, rows)
-    found |= below[:, ::-1]
-    alone = (downs == 1) | (ups == 1)  # no knot on a side: the middle one goes to the end
+    outwards = np.stack([right, *upto]), np.stack([left, *(counts - upto)])[..., ::-1]
+    end = t.shape[1] - 1  # of the bins in reverse
+    ends = np.append(middle, end - middle), np.append(last, np.full(len(t), end))
+    found, count = _step_outwards(
+        np.concatenate(outwards, axis=1), *ends, np.tile(step, 2), np.tile(rows, 2)
+    )
+    found = found[: len(t)] | found[len(t) :, ::-1]
+    up, down = count.reshape(2, -1)
+    alone = (down == 1) | (up == 1)  # no knot on a side: the middle one goes to the end
     found[each[alone], middle[alone]] = False
-    found[each[alone], np.where(downs == 1, 0, last)[alone]] = True
-    return found
+    found[each[alone], np.where(down == 1, 0, last)[alone]] = True
+    return np.asarray(found)
 
 
 def _step_outwards(
-    t: np.ndarray, upto: np.ndarray, start: np.ndarray, last: np.ndarray, step: np.ndarray,
-    rows: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    sums: np.ndarray, start: np.ndarray, last: np.ndarray, step: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """(E, B) bool, the bins with a knot from ``start`` to ``last``, and how many there are.
 
-    Positions t and rows ``upto`` (2, E, B) each bin grow from bin to bin. Knots have even steps in
-    t, longer where fewer than ``rows`` (2, E) lie between them; where ``step`` is 0, every bin.
+    ``sums`` (3, E, B), t and the rows of both samples up to each bin, grow from bin to bin. Knots
+    have even steps in t, longer where fewer than ``rows`` (2, E) lie between them; where ``step``
+    is 0, every bin.
     """
-    found, count = np.zeros(t.shape, bool), np.ones(len(t), np.intp)
-    each, at = np.arange(len(t)), start.copy()
+    found, count = np.zeros(sums.shape[1:], bool), np.ones(len(start), np.intp)
+    each, at = np.arange(len(start)), start.copy()
     found[each, start], k = True, each
+    least = np.stack([np.where(step > 0, step, SMALLEST_STEP), *rows])[..., None]
     while len(k):
-        here = t[k, at[k], None]
-        far = (t[k] >= here + step[k, None]) & (t[k] > here)
-        for one, least in zip(upto, rows, strict=True):
-            far &= one[k] >= one[k, at[k], None] + least[k, None]
-        k = k[far.any(axis=1)]
-        following = far.argmax(axis=1)[far.any(axis=1)]
+        far = (sums[:, k] >= sums[:, k, at[k], None] + least[:, k]).all(axis=0)
+        following = far.argmax(axis=1)
+        on = far[each[: len(k)], following]
+        k, following = k[on], following[on]
         at[k], found[k, following] = following, True
         count[k] += 1
-    enough = (upto[:, each, last] - upto[:, each, at] >= rows).all(axis=0)
-    apart = t[each, last] - t[each, at]
-    more = enough & (apart > 0) & (apart >= step / 2)
+    apart = sums[:, each, last] - sums[:, each, at]
+    more = (apart >= np.stack([np.maximum(step / 2, SMALLEST_STEP), *rows])).all(axis=0)
     shortened = ~more & (count > 1)  # too few rows for one more: the last knot goes to the end
     found[each[shortened], at[shortened]] = False
     found[each, last] |= more | shortened

@@ -536,6 +536,31 @@ def add_drift(
 
 
 @compiled
+def find_changes(
+    rows: np.ndarray, through: np.ndarray, up: float, down: float, absolute: bool, events: int
+) -> np.ndarray:
+    """(3, n) the largest change upwards, downwards, and of second order, from `add_drift`.
+
+    ``through`` (n,) is the influence by way of the class weights, ``up`` and ``down`` its extremes
+    over labels; ``absolute`` is for norm 1.
+    """
+    n = rows.shape[1]
+    changes, share = np.empty((3, n)), 1.0 / events
+    first, other, least, most, nearest = rows[0], rows[1], rows[2], rows[3], rows[4]
+    for i in range(n):
+        own = 1.0 - 2.0 * nearest[i]
+        twice = 1.0 if absolute else 2.0
+        changes[0, i] = (first[i] - twice * least[i] + through[i] + up) * share
+        if absolute:
+            changes[1, i] = (other[i] + own - through[i] + down) * share
+            changes[2, i] = 0.0
+        else:
+            changes[1, i] = (2.0 * most[i] - first[i] - through[i] + down) * share
+            changes[2, i] = (other[i] + own) * share
+    return changes
+
+
+@compiled
 def count_sizes(values: np.ndarray, frequency: np.ndarray) -> np.ndarray:
     """(V, 2, C) rows and sums of each of V values, by size; negative ones count as 0."""
     V, n = values.shape

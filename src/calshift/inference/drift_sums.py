@@ -46,6 +46,28 @@ def add_drift(
         np.minimum(nearest, near.min(axis=0), out=nearest)
 
 
+@fastest
+def find_changes(
+    rows: np.ndarray, through: np.ndarray, up: float, down: float, absolute: bool, events: int
+) -> np.ndarray:
+    """(3, n) the largest change upwards, downwards, and of second order, from `add_drift`.
+
+    ``through`` (n,) is the influence by way of the class weights, ``up`` and ``down`` its extremes
+    over labels; ``absolute`` is for norm 1.
+    """
+    first, other, least, most, nearest = rows
+    own = 1 - 2 * nearest  # of the label's event, beyond that of all others
+    if absolute:
+        found = first - least + through, other + own - through, 0 * own
+    else:
+        found = first - 2 * least + through, 2 * most - first - through, other + own
+    changes = np.stack(found)
+    changes[0] += up
+    changes[1] += down
+    changes /= events
+    return changes
+
+
 class DriftTerms:
     """Sums over events, for each row of a batch, and the extremes over its labels.
 
@@ -77,16 +99,9 @@ class DriftTerms:
     def largest(self, phi: np.ndarray) -> np.ndarray:
         """(3, n) of each row, with the label for which it is largest."""
         through, by_label = self._through_weights(phi)
-        own = 1 - 2 * self.nearest  # of the label's event, beyond that of all others
-        if self.signs is None:
-            up = self.first - 2 * self.least + through
-            down = 2 * self.most - self.first - through
-            second = self.other + own
-        else:
-            up = self.first - self.least + through
-            down, second = self.other + own - through, 0 * own
-        values = np.stack([up + by_label.max(), down - by_label.min(), second])
-        return np.asarray(values / len(self.tables.fits.value))
+        ends = by_label.max(), -by_label.min()
+        events = len(self.tables.fits.value)
+        return find_changes(self.rows, through, *ends, self.signs is not None, events)
 
     def _through_weights(self, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(n,) influence by way of the class weights, and (labels,) by that of known labels."""
