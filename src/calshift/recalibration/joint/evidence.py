@@ -77,6 +77,10 @@ class QuadraticModel:
             more = max(100 * more, RELATIVE_ZERO * float(np.abs(np.diag(self.information)).max()))
         raise np.linalg.LinAlgError
 
+    def fix(self, log_strength: np.ndarray, settled: bool = False) -> Strengths:
+        """These strengths."""
+        return Strengths(log_strength, self.factor(log_strength), settled)
+
     def evaluate(self, log_strength: np.ndarray) -> Evidence:
         """The evidence of these strengths."""
         volume, factor = self.prior.volume(log_strength), self.factor(log_strength)
@@ -142,7 +146,7 @@ def maximize_evidence(
     else:
         return Strengths(at, here.factor, False)
     at = _within_range(at + step)
-    return Strengths(at, model.factor(at), False)
+    return model.fix(at)
 
 
 def _is_free(prior: JointPrior, here: Evidence, at: np.ndarray) -> np.ndarray:
