@@ -33,6 +33,13 @@ def dense_forms(prior: JointPrior) -> list[np.ndarray]:
     return found
 
 
+@pytest.fixture(params=[True, False])
+def dense(request, monkeypatch):
+    """Both ways to compute with the forms, of few and of many parameters."""
+    monkeypatch.setattr("calshift.recalibration.joint.prior.MOST_DENSE", 60 if request.param else 0)
+
+
+@pytest.mark.usefixtures("dense")
 @pytest.mark.parametrize("slopes", [1, 4])
 def test_the_derivatives_of_the_evidence(slopes):
     model = quadratic_model(slopes)
@@ -61,6 +68,7 @@ def test_the_volume_of_the_prior_is_the_determinant_of_its_forms(slopes):
     assert change == pytest.approx(log_determinant(one) - log_determinant(other))
 
 
+@pytest.mark.usefixtures("dense")
 @pytest.mark.parametrize("slopes", [1, 4])
 def test_products_with_the_precision(slopes):
     prior = JointPrior(COUNTS, slopes)

@@ -86,7 +86,7 @@ class QuadraticModel:
         volume, factor = self.prior.volume(log_strength), self.factor(log_strength)
         offset = factor.solve(self.pull)
         value = volume.value - factor.log_determinant + self.pull @ offset
-        trace, cross = _traces(self.prior.forms, factor.inverse(), offset)
+        trace, cross = _traces(self.prior, factor.inverse(), offset)
         strength = np.exp(log_strength)
         linear = strength * trace
         curvature = volume.curvature - np.diag(linear) + np.outer(strength, strength) * cross
@@ -94,9 +94,15 @@ class QuadraticModel:
 
 
 def _traces(
-    forms: tuple[Form, ...], covariance: np.ndarray, offset: np.ndarray
+    prior: JointPrior, covariance: np.ndarray, offset: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """tr(F S) + o' F o of each form, and tr(F S G S) + 2 o' F S G o of each pair; S, o given."""
+    if prior.dense is not None:
+        product, pulled = prior.dense @ covariance, prior.dense @ offset
+        trace = np.einsum("jaa->j", product) + pulled @ offset
+        cross = np.einsum("jab,kba->jk", product, product) + 2 * pulled @ covariance @ pulled.T
+        return trace, cross
+    forms = prior.forms
     reduced = [form.reduce(offset) for form in forms]
     trace, cross = np.empty(len(forms)), np.empty((len(forms),) * 2)
     for j, form in enumerate(forms):
