@@ -33,6 +33,13 @@ def dense_forms(prior: JointPrior) -> list[np.ndarray]:
     return found
 
 
+@pytest.fixture(params=[True, False])
+def dense(request, monkeypatch):
+    """Both ways to compute with the forms, of few and of many parameters."""
+    monkeypatch.setattr("calshift.recalibration.joint.prior.MOST_DENSE", 60 if request.param else 0)
+
+
+@pytest.mark.usefixtures("dense")
 @pytest.mark.parametrize("slopes", [1, 4])
 def test_the_derivatives_of_the_evidence(slopes):
     model = quadratic_model(slopes)
@@ -61,6 +68,7 @@ def test_the_volume_of_the_prior_is_the_determinant_of_its_forms(slopes):
     assert change == pytest.approx(log_determinant(one) - log_determinant(other))
 
 
+@pytest.mark.usefixtures("dense")
 @pytest.mark.parametrize("slopes", [1, 4])
 def test_products_with_the_precision(slopes):
     prior = JointPrior(COUNTS, slopes)
@@ -125,13 +133,17 @@ def test_a_search_from_another_fit_is_shorter(monkeypatch):
         return inner(self, parameters, informed)
 
     monkeypatch.setattr(JointLikelihood, "__call__", counted)
-    source, target = samples(2000, 5)
+    source, target = samples(5000, 40)
     near = fit_jointly(source, target, source.class_counts)
-    cold = len(passes), sum(passes)
-    passes.clear()
-    fit_jointly(*samples(1900, 5), source.class_counts, near=near)
-    assert len(passes) < cold[0]
-    assert sum(passes) < cold[1]
+    fewer = source.take(slice(0, 4000)), target.take(slice(0, 4000))
+    counts = np.maximum(fewer[0].class_counts, 0.5)
+    lengths = []
+    for start in (None, near):
+        passes.clear()
+        fit_jointly(*fewer, counts, near=start)
+        lengths.append((len(passes), sum(passes)))
+    assert lengths[1][0] < lengths[0][0]
+    assert lengths[1][1] < lengths[0][1]
 
 
 def test_a_fit_by_the_user_does_not_depend_on_a_former_one():
@@ -140,3 +152,20 @@ def test_a_fit_by_the_user_does_not_depend_on_a_former_one():
     once = calshift.ShiftScaling().fit(source, None, target)
     again = calshift.ShiftScaling().fit(other[0], None, other[1]).fit(source, None, target)
     np.testing.assert_array_equal(once.class_weights_, again.class_weights_)
+
+
+def test_strengths_are_those_of_largest_evidence_at_the_maximum():
+    """Also where the information there makes them go to and fro."""
+    simulation = GaussianSimulation(20, imbalance=3, temperature=0.7, seed=29)
+    p, y = simulation.source(60, rng=29)
+    source, target = Predictions(p, y), Predictions(simulation.target(300, rng=1029)[0])
+    counts = np.maximum(source.class_counts, 0.5)
+    found = fit_jointly(source, target, counts, 1e-12)
+    prior = JointPrior(counts, 20)
+    here = JointLikelihood.of(source, target, 20, 1e-12)(found.parameters, informed=True)
+    pull = here.gradient + here.information @ (found.parameters - prior.centre)
+    slope = QuadraticModel(prior, here.information, pull).evaluate(found.log_strength).gradient
+    inside = (found.log_strength > RANGE[0]) & (found.log_strength < RANGE[1])
+    assert found.converged
+    assert inside.any()
+    np.testing.assert_allclose(slope[inside], 0, atol=0.01)

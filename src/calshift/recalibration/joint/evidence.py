@@ -77,12 +77,16 @@ class QuadraticModel:
             more = max(100 * more, RELATIVE_ZERO * float(np.abs(np.diag(self.information)).max()))
         raise np.linalg.LinAlgError
 
+    def fix(self, log_strength: np.ndarray, settled: bool = False) -> Strengths:
+        """These strengths."""
+        return Strengths(log_strength, self.factor(log_strength), settled)
+
     def evaluate(self, log_strength: np.ndarray) -> Evidence:
         """The evidence of these strengths."""
         volume, factor = self.prior.volume(log_strength), self.factor(log_strength)
         offset = factor.solve(self.pull)
         value = volume.value - factor.log_determinant + self.pull @ offset
-        trace, cross = _traces(self.prior.forms, factor.inverse(), offset)
+        trace, cross = _traces(self.prior, factor.inverse(), offset)
         strength = np.exp(log_strength)
         linear = strength * trace
         curvature = volume.curvature - np.diag(linear) + np.outer(strength, strength) * cross
@@ -90,9 +94,15 @@ class QuadraticModel:
 
 
 def _traces(
-    forms: tuple[Form, ...], covariance: np.ndarray, offset: np.ndarray
+    prior: JointPrior, covariance: np.ndarray, offset: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """tr(F S) + o' F o of each form, and tr(F S G S) + 2 o' F S G o of each pair; S, o given."""
+    if prior.dense is not None:
+        product, pulled = prior.dense @ covariance, prior.dense @ offset
+        trace = np.einsum("jaa->j", product) + pulled @ offset
+        cross = np.einsum("jab,kba->jk", product, product) + 2 * pulled @ covariance @ pulled.T
+        return trace, cross
+    forms = prior.forms
     reduced = [form.reduce(offset) for form in forms]
     trace, cross = np.empty(len(forms)), np.empty((len(forms),) * 2)
     for j, form in enumerate(forms):
@@ -142,7 +152,7 @@ def maximize_evidence(
     else:
         return Strengths(at, here.factor, False)
     at = _within_range(at + step)
-    return Strengths(at, model.factor(at), False)
+    return model.fix(at)
 
 
 def _is_free(prior: JointPrior, here: Evidence, at: np.ndarray) -> np.ndarray:

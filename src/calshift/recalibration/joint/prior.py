@@ -14,6 +14,7 @@ import numpy as np
 from calshift.scaling.fit import LEAST_STRENGTH, log_share_design
 
 LARGEST_STRENGTH = 1e4  # a standard deviation of .01
+MOST_DENSE = 60  # parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,17 +94,41 @@ class JointPrior:
         last = Form((biases,), shares), Form((shifts,), shares), Form((biases, shifts), ones)
         return last if a == 1 else (Form((slice(0, a),), ones), *last)
 
+    @cached_property
+    def dense(self) -> np.ndarray | None:
+        """(forms, N, N) their matrices where these are small, which saves many small steps."""
+        if self.size > MOST_DENSE:
+            return None
+        found = np.zeros((len(self.forms), self.size, self.size))
+        for form, matrix in zip(self.forms, found, strict=True):
+            form.add_to(matrix, 1.0)
+        return found
+
+    @cached_property
+    def _dense_least(self) -> np.ndarray:
+        return self._add_least(np.zeros((self.size, self.size)))
+
     def add_precision(self, matrix: np.ndarray, strength: np.ndarray) -> np.ndarray:
         """A matrix (N, N) with the precision added in place."""
-        np.einsum("ii->i", matrix)[:] += LEAST_STRENGTH
-        biases = self.forms[-3].blocks[0]  # a constant in all biases has no effect
-        matrix[biases, biases] += self.class_counts.mean()
+        if self.dense is not None:
+            matrix += self._dense_least + np.tensordot(strength, self.dense, 1)
+            return matrix
+        self._add_least(matrix)
         for form, size in zip(self.forms, strength, strict=True):
             form.add_to(matrix, size)
         return matrix
 
+    def _add_least(self, matrix: np.ndarray) -> np.ndarray:
+        """A matrix with the part of the precision that has no strength added in place."""
+        np.einsum("ii->i", matrix)[:] += LEAST_STRENGTH
+        biases = self.forms[-3].blocks[0]  # a constant in all biases has no effect
+        matrix[biases, biases] += self.class_counts.mean()
+        return matrix
+
     def multiply(self, strength: np.ndarray, values: np.ndarray) -> np.ndarray:
         """(N,) the precision times values."""
+        if self.dense is not None:
+            return np.asarray(self._dense_least @ values + strength @ (self.dense @ values))
         product = LEAST_STRENGTH * values
         biases = self.forms[-3].blocks[0]
         product[biases] += self.class_counts.mean() * values[biases].sum()
