@@ -161,7 +161,7 @@ MOST_STEPS = 50
 MANY, NEAR = 64, 0.01  # parameters, and gain a row, from which on a step is refined
 MOST_REFINED = 8
 MOST_UPDATES = 8  # of the strengths in a Newton step
-SMALLEST_CHANGE, SMALLEST_MOVE = 1e-3, 1e-9  # of a log strength
+SMALLEST_CHANGE, SMALLEST_DIFFERENCE = 1e-3, 1e-9  # of a log strength
 FASTEST = 10.0  # step of a log strength, in log ratios
 LEAST_GAIN = 1e-10  # of the mean log-likelihood, below which the last Newton step is taken
 
@@ -211,14 +211,14 @@ class Prior:
         strength_k = (freedom_k - strength_k tr(form_k Sigma)) / offset' form_k offset
 
         A step in log strength is the log of the ratio of both sides, times a speed: 1 where the
-        data determine the offsets, more where all is noise and the ratio hardly changes.
+        data determine the offsets, more where all is noise and the ratio is nearly the same.
         """
         x, speed = np.log(strength), np.ones(len(strength))
         before, gap_before = x, np.zeros(len(x))
         for _ in range(MOST_UPDATES if self.forms else 0):
             gap = self._log_ratio(np.exp(x), at, here)
-            moved = np.abs(x - before) > SMALLEST_MOVE
-            slope = np.divide(gap - gap_before, x - before, out=-1 / speed, where=moved)
+            apart = np.abs(x - before) > SMALLEST_DIFFERENCE
+            slope = np.divide(gap - gap_before, x - before, out=-1 / speed, where=apart)
             speed = 1 / np.clip(-slope, 1 / FASTEST, 1.0)
             before, gap_before = x, gap
             x = np.clip(x + speed * gap, np.log(LEAST_STRENGTH), np.log(self.largest))
