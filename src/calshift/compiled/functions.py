@@ -119,23 +119,27 @@ def _find_steps(
 @compiled
 def _cut(
     rows: np.ndarray, middle: np.ndarray, angle: np.ndarray, most: int, low: int, high: int,
-    buffers: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray], cuts: np.ndarray,
-    table: np.ndarray, count: np.ndarray,
+    buffers: tuple[np.ndarray, np.ndarray, np.ndarray], cuts: np.ndarray, table: np.ndarray,
+    count: np.ndarray,
 ) -> int:  # fmt: skip
     """The number of cuts of one event whose rows are in the cells from low to high.
 
     ``count`` are the rows of each bin.
     """
-    occupied, position, step, halfway, nearest = buffers
+    occupied, position, step = buffers
     b, begin = 0, 0
     number = _find_steps(rows, angle, most, occupied, position, step, low, high)
     held = rows[occupied[0]]
     for j in range(1, number):
         if step[j] != step[j - 1]:
-            halfway[0] = (middle[occupied[j - 1]] + middle[occupied[j]]) / 2
-            _find_cells(halfway, nearest)
-            end, here = int(nearest[0]), middle[nearest[0]]
-            end += here < halfway[0] or (here == halfway[0] and end >= CENTRE)
+            before, end = occupied[j - 1], occupied[j]
+            halfway = (middle[before] + middle[end]) / 2
+            while before + 1 < end:  # the first cell that is nearer to the one above
+                cell = (before + end) // 2
+                if middle[cell] > halfway or (middle[cell] == halfway and cell < CENTRE):
+                    end = cell
+                else:
+                    before = cell
             for cell in range(begin, end):
                 table[cell] = b
             cuts[b], count[b] = end, held
@@ -148,13 +152,8 @@ def _cut(
 
 
 @compiled
-def _allocate() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    cells, position, step = (
-        np.empty(CELLS + 1, np.uint16),
-        np.empty(CELLS),
-        np.empty(CELLS, np.int32),
-    )
-    return cells, position, step, np.empty(1), np.empty(1, np.uint16)
+def _allocate() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return np.empty(CELLS + 1, np.int64), np.empty(CELLS), np.empty(CELLS, np.int32)
 
 
 @compiled
@@ -259,8 +258,11 @@ def choose_knots(
         for b in range(1, end + 1):
             if abs(at[b] - centre) < abs(at[middle] - centre):
                 middle = b
-        ups = _step_outwards(at, source[k], target[k], middle, end, step, rows, right)
-        downs = _step_outwards(at, source[k], target[k], middle, 0, step, rows, left)
+        ups = downs = 1
+        for side in range(2):  # one call, which is compiled once
+            chosen, to = (left, 0) if side else (right, end)
+            count = _step_outwards(at, source[k], target[k], middle, to, step, rows, chosen)
+            ups, downs = (ups, count) if side else (count, downs)
         for b in range(1, downs):
             found[k, left[b]] = True
         for b in range(1, ups):
