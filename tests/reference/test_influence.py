@@ -131,7 +131,7 @@ def test_influence_of_matched_weights_and_of_auto(method, seed, monkeypatch):
     source, target = sample(seed)
     counts = np.bincount(source.y).astype(float)
     calibrate = fit_scaling("bcts", Arrays(source), counts)
-    tuned = fit_likelihood(Arrays(source), Arrays(target), counts, calibrate).weights
+    tuned = fit_likelihood(Arrays(source), Arrays(target), counts, calibrate)
     posteriors = MATCHED._candidates(Arrays(source), counts, calibrate)[:1]
     found = estimate_weights(method, Arrays(source), Arrays(target))
     monkeypatch.setattr(MATCHED, "_candidates", lambda *_: posteriors)

@@ -603,12 +603,12 @@ def sum_weighted_rows(
 ) -> np.ndarray:
     """(E, width, S) sums over rows of values (E, n) times others (n, S), by event and bin."""
     (E, n), S = bins.shape, others.shape[1]
-    sums = np.zeros((E, width, S), others.dtype)
+    sums = np.zeros((E, width, S))
     for start in range(0, n, TILE):
         stop = min(n, start + TILE)
         for k in range(E):
             for i in range(start, stop):
-                here, value = sums[k, bins[k, i]], others.dtype.type(values[k, i])
+                here, value = sums[k, bins[k, i]], values[k, i]
                 for s in range(S):
                     here[s] += value * others[i, s]
     return sums

@@ -12,7 +12,7 @@ from calshift.binning.placement import BinLocator, ScoreBlock, labelled_blocks, 
 from calshift.compiled import fastest
 from calshift.estimators.regression import SMALLEST_GAP, ResidualRegression, sign
 
-MOST_SUMS = 2**22  # by event, bin and group
+MOST_SUMS = 2**20  # by event, bin and group
 ROUNDING_OF_SQUARES = 1e-12  # relative
 MOST_PROJECTED = 6_000_000  # by event, knot and label
 

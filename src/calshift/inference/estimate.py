@@ -46,7 +46,6 @@ from calshift.inference.options import Options
 from calshift.inference.row_influence import GroupSums, InfluenceTables
 from calshift.weights.influence import ScaledWeights, WeightInfluence
 
-SUMS_A_ROW = 2  # of an event by bin and label, above which a second pass takes less time
 ROWS_A_SUM = 8  # by bin and group of an event, below which such sums take longer than the rows
 
 
@@ -201,8 +200,7 @@ def _fit(
     values, group = _group_classes(weights, labels)
     sums_an_event = len(values) * locator.width
     few = len(values) == 1 or ROWS_A_SUM * sums_an_event <= source.summary.rows
-    once = few or (labels and sums_an_event <= SUMS_A_ROW * source.summary.rows)
-    if not once or not SourceSumsByGroup.fits_memory(locator, len(values)):
+    if not (few or labels) or not SourceSumsByGroup.fits_memory(locator, len(values)):
         sums = source.total(SourceSums(locator, weights.values))
         fits = fit_residuals(BinSums(**sums, count=count, score=score), bins.edges)
         found = LabelSums(locator, fits, seen, weights.values[seen])

@@ -287,12 +287,11 @@ def through_weights(by_weight: np.ndarray, events: slice, phi: np.ndarray) -> np
 def through_weight_sums(batch: Predictions, tables: InfluenceTables, phi: np.ndarray) -> Tally:
     """What estimated weights add to S: sums of X N phi', N = w e / (1 - l), of phi phi' and of phi.
 
-    phi is projected where it has many columns: X N phi' has a row for each knot of each event. That
-    sum is made in single precision, block by block.
+    phi is projected where it has many columns: X N phi' has a row for each knot of each event.
     """
     f = batch.sample_weight
     counted = phi if f is None else phi * batch.squared_frequency[:, None]
-    short = tables.project(counted).astype(np.float32)
+    short = tables.project(counted)
     cross = np.zeros((*tables.fits.coefficients.shape, short.shape[1]))
     w = tables.scaled_weights.values[batch.labels]
     for block, u in labelled_blocks(batch, tables.locator):

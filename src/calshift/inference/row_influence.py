@@ -235,7 +235,7 @@ def sum_weighted_rows(
     """(E, width, S) sums over rows of values (E, n) times others (n, S), by event and bin."""
     E, S = len(bins), others.shape[1]
     place = bins + (np.arange(E) * width)[:, None]
-    by_place = sparse_rows(values.astype(others.dtype), place, E * width)
+    by_place = sparse_rows(values, place, E * width)
     return np.asarray(by_place.T @ others).reshape(E, width, S)
 
 
