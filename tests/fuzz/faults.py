@@ -31,7 +31,7 @@ EXPECTED = {
     "recalibrate": "MemoryError",
     "read_error": "message is empty",
     "predictions": "accepted: p",
-    "sum_source": "numpy differs from compiled",
+    "sum_groups": "numpy differs from compiled",
     ".csv": "ImportError in planted.py",
     ".npy": "died by SIGSEGV: .npy",
     ".parquet": "files are left by",
@@ -63,8 +63,8 @@ def plant_compiled() -> None:
     module = compiled.compiled_functions()
     if module is None:
         return
-    original = module.sum_source
-    module.sum_source = lambda *arguments: original(*arguments) * 1.001
+    original = module.sum_groups
+    module.sum_groups = lambda *arguments: original(*arguments) * 1.001
 
 
 def plant_formats() -> None:

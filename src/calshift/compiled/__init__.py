@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Callable
 from functools import cache, wraps
 from importlib.util import find_spec
@@ -19,7 +18,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-SWITCH, FUNCTIONS = "CALSHIFT_COMPILED", "calshift.compiled.functions"
+SWITCH = "CALSHIFT_COMPILED"
 LEAST_SIZE = 2**15  # numbers of an array, for which numba is imported
 UNREADABLE: set[str] = set()  # functions whose compiled version failed
 
@@ -53,7 +52,8 @@ def _announce_compilation(functions: ModuleType) -> None:
 
 def _is_worthwhile(arguments: tuple[Any, ...]) -> bool:
     """Whether numba was imported before, or an array is so large that it pays to."""
-    if FUNCTIONS in sys.modules:
+    cached = getattr(compiled_functions, "cache_info", None)  # tests replace the function
+    if cached is None or cached().currsize:
         return True
     return any(isinstance(one, np.ndarray) and one.size >= LEAST_SIZE for one in arguments)
 
