@@ -24,6 +24,7 @@ LEAST_SOURCE = 5.0 * NEARLY  # rows between two knots; all noise of the fit come
 LEAST_TARGET = 2.0 * NEARLY
 LEAST_DISTINCT = 2.0 * NEARLY  # source rows of a knot, where distinct scores are no more than hats
 SMALLEST_STEP = 2.0**-52  # in t: the difference of two that are not equal
+FEW_KNOTS = 0.9  # of the events
 LEAST_ROWS = (LEAST_DISTINCT, LEAST_SOURCE, LEAST_TARGET)
 
 
@@ -159,6 +160,18 @@ class HatBasis:
     def missing(self) -> np.ndarray:
         """(E, R) bool, knots that an event does not have."""
         return np.asarray(np.arange(self.width) >= self.count[:, None])
+
+    @cached_property
+    def groups(self) -> list[tuple[np.ndarray, int]]:
+        """Events with few knots and with many, by number, and the most knots of each group.
+
+        A few events with distinct scores may have many times as many knots as the others.
+        """
+        narrow = int(np.quantile(self.count, FEW_KNOTS))
+        if 2 * narrow > self.width:
+            return [(np.arange(len(self.count)), self.width)]
+        wide = self.count > narrow
+        return [(np.flatnonzero(~wide), narrow), (np.flatnonzero(wide), self.width)]
 
     @cached_property
     def _place(self) -> np.ndarray:

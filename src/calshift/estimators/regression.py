@@ -143,7 +143,10 @@ class ResidualRegression:
             shape = self.inverse.shape + (1,) * (vectors.ndim - 2)
             return np.asarray(self.inverse.reshape(shape) * vectors)
         if vectors.ndim == 3:
-            return np.asarray(self.inverse @ vectors)
+            found = np.zeros_like(vectors)
+            for events, R in self.basis.groups:  # without the knots that none of them has
+                found[events, :R] = self.inverse[events, :R, :R] @ vectors[events, :R]
+            return found
         return np.asarray((self.inverse @ vectors[..., None])[..., 0])
 
     def covariance(self, mass: np.ndarray) -> np.ndarray:

@@ -164,8 +164,7 @@ def _noise(tables: InfluenceTables, sums: Tally, weight_noise: np.ndarray) -> Re
     if estimated:
         gam = tables.by_weight
         once = fits.times(sums["cross"]) @ tables.project(gam).transpose(0, 2, 1)
-        noise = gam.reshape(-1, gam.shape[2]) @ (sums["square"] + weight_noise)  # at once: faster
-        of_weights = noise.reshape(gam.shape) @ gam.transpose(0, 2, 1)
+        of_weights = _square_through_weights(tables, sums["square"] + weight_noise)
         cross = once + once.transpose(0, 2, 1)
         if tables.weight_draws is not None:
             traces = trace_in_moments(fits, cross), trace_in_moments(fits, of_weights)
@@ -177,6 +176,17 @@ def _noise(tables: InfluenceTables, sums: Tally, weight_noise: np.ndarray) -> Re
         if bias is not None:
             bias = bias - trace_in_moments(fits, between)
     return replace(own, covariance=covariance, bias=bias)
+
+
+def _square_through_weights(tables: InfluenceTables, square: np.ndarray) -> np.ndarray:
+    """(E, R, R) Gam square Gam'."""
+    gam = tables.by_weight
+    found = np.zeros((*gam.shape[:2], gam.shape[1]))
+    for events, R in tables.fits.basis.groups:
+        one = gam[events, :R]
+        product = (one.reshape(-1, one.shape[2]) @ square).reshape(one.shape)  # at once: faster
+        found[events, :R, :R] = product @ one.transpose(0, 2, 1)
+    return found
 
 
 def _bias_with_draws(
