@@ -244,6 +244,7 @@ def test_a_compilation_is_logged_once(fresh, caplog, tmp_path, made, told):
     os.utime(index, (made, made))
     stats = SimpleNamespace(cache_path=str(tmp_path))
     module = SimpleNamespace(__file__=str(file), factor_band=SimpleNamespace(stats=stats))
+    fresh.setenv(compiled.SWITCH, "1")
     fresh.setitem(sys.modules, "calshift.compiled.functions", module)
     fresh.setattr(compiled, "functions", module, raising=False)
     with caplog.at_level(logging.INFO, logger="calshift"):
