@@ -230,6 +230,8 @@ def test_numba_is_imported_for_the_first_large_array(fresh, caplog):
     small, large = np.full((2, 3), 0.5), np.full((2, compiled.LEAST_SIZE), 0.5)
     expected = linalg.factor_band.__wrapped__(small, small / 9, 1e-12)
     np.testing.assert_allclose(linalg.factor_band(small, small / 9, 1e-12), expected)
+    assert compiled.GRID_CELLS == score_grid.CELLS
+    placement.locate(np.full((8, 3), 0.5), np.zeros((8, score_grid.CELLS), np.uint8))
     assert compiled.compiled_functions.cache_info().currsize == 0
     linalg.factor_band(large, large / 9, 1e-12)
     assert compiled.compiled_functions.cache_info().currsize == 1

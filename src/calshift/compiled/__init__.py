@@ -19,7 +19,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 SWITCH = "CALSHIFT_COMPILED"
-LEAST_SIZE = 2**15  # numbers of an array, for which numba is imported
+LEAST_SIZE = 2**16  # numbers of an array, for which numba is imported
+GRID_CELLS = 9985  # of calshift._core.score_grid: tables of these are large for few rows too
 UNREADABLE: set[str] = set()  # functions whose compiled version failed
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -55,7 +56,8 @@ def _is_worthwhile(arguments: tuple[Any, ...]) -> bool:
     cached = getattr(compiled_functions, "cache_info", None)  # tests replace the function
     if cached is None or cached().currsize:
         return True
-    return any(isinstance(one, np.ndarray) and one.size >= LEAST_SIZE for one in arguments)
+    arrays = [one for one in arguments if isinstance(one, np.ndarray)]
+    return any(one.size >= LEAST_SIZE and one.shape[-1] != GRID_CELLS for one in arrays)
 
 
 def fastest(function: Function) -> Function:
