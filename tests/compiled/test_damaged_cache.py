@@ -14,7 +14,7 @@ pytest.importorskip("numba", reason="compiled functions need numba: calshift[fas
 CALL = """
 import numpy as np
 from calshift._core.linalg import factor_band
-print(factor_band(np.ones((200, 300)), np.full((200, 300), 0.1), 1e-12)[0].sum())
+print(factor_band(np.ones((400, 300)), np.full((400, 300), 0.1), 1e-12)[0].sum())
 """
 
 
