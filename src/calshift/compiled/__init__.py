@@ -1,8 +1,8 @@
 """Optional compiled versions of a few functions, made with numba (`pip install calshift[fast]`).
 
 A function marked with `fastest` has a version of the same name and signature in
-`calshift.compiled.functions`, which is called instead where numba can be imported. It is imported
-for the first large array. CALSHIFT_COMPILED=0 turns all of them off.
+`calshift.compiled.functions`, which is called instead for large arrays where numba can be imported.
+CALSHIFT_COMPILED=0 turns all of them off.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 SWITCH = "CALSHIFT_COMPILED"
-LEAST_SIZE = 2**16  # numbers of an array, for which numba is imported
+LEAST_SIZE = 2**16  # numbers of an array, from which compiled functions are called
 GRID_CELLS = 9985  # of calshift._core.score_grid: tables of these are large for few rows too
 UNREADABLE: set[str] = set()  # functions whose compiled version failed
 
@@ -52,10 +52,10 @@ def _announce_compilation(functions: ModuleType) -> None:
 
 
 def _is_worthwhile(arguments: tuple[Any, ...]) -> bool:
-    """Whether numba was imported before, or an array is so large that it pays to."""
-    cached = getattr(compiled_functions, "cache_info", None)  # tests replace the function
-    if cached is None or cached().currsize:
-        return True
+    """Whether an array is so large that compiled code pays.
+
+    That alone decides, so that a call gives the same bits whatever was called before.
+    """
     arrays = [one for one in arguments if isinstance(one, np.ndarray)]
     return any(one.size >= LEAST_SIZE and one.shape[-1] != GRID_CELLS for one in arrays)
 
