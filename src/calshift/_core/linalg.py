@@ -66,12 +66,13 @@ def _exchange_signs(system: np.ndarray, wanted: np.ndarray) -> np.ndarray | None
     for _ in range(MOST_EXCHANGES):
         if len(system) < np.count_nonzero(free):
             return None
-        q, r = np.linalg.qr(system[:, free])
+        both = np.linalg.qr(np.column_stack([system[:, free], wanted]), "r")
+        r, right = both[:-1, :-1] if len(both) > free.sum() else both[:, :-1], both[: free.sum(), -1]
         sizes = np.abs(np.diag(r))
         if sizes.min(initial=np.inf) <= RELATIVE_SINGULAR * sizes.max(initial=0):
             return None
         x = np.zeros(len(free))
-        x[free] = np.linalg.solve(r, q.T @ wanted)
+        x[free] = np.linalg.solve(r, right)
         wrong = np.where(free, x < 0, system.T @ (system @ x - wanted) < least)
         if not wrong.any():
             return x

@@ -24,7 +24,6 @@ LEAST_SOURCE = 5.0 * NEARLY  # rows between two knots; all noise of the fit come
 LEAST_TARGET = 2.0 * NEARLY
 LEAST_DISTINCT = 2.0 * NEARLY  # source rows of a knot, where distinct scores are no more than hats
 SMALLEST_STEP = 2.0**-52  # in t: the difference of two that are not equal
-FEW_KNOTS = 0.9  # of the events
 LEAST_ROWS = (LEAST_DISTINCT, LEAST_SOURCE, LEAST_TARGET)
 
 
@@ -162,18 +161,6 @@ class HatBasis:
         return np.asarray(np.arange(self.width) >= self.count[:, None])
 
     @cached_property
-    def groups(self) -> list[tuple[np.ndarray, int]]:
-        """Events with few knots and with many, by number, and the most knots of each group.
-
-        A few events with distinct scores may have many times as many knots as the others.
-        """
-        narrow = int(np.quantile(self.count, FEW_KNOTS))
-        if 2 * narrow > self.width:
-            return [(np.arange(len(self.count)), self.width)]
-        wide = self.count > narrow
-        return [(np.flatnonzero(~wide), narrow), (np.flatnonzero(wide), self.width)]
-
-    @cached_property
     def _place(self) -> np.ndarray:
         """(E B,) the knot at or before each bin, counted through with one more to each event."""
         offset = np.arange(len(self.left))[:, None] * (self.width + 1)
@@ -222,40 +209,41 @@ class HatBasis:
 
     def project_rows(self, events: slice, values: np.ndarray) -> np.ndarray:
         """X' values of some events: (E B, S) -> (E, R, S)."""
-        return self._project(self.design, events, values)
+        return self._project(self._designs(events)[0], values)
 
     def project_bands(self, events: slice, rows: np.ndarray) -> np.ndarray:
         """X' diag(rows) X of some events: (E B, S) -> (2, E, R, S), diagonal and the one above."""
-        return np.stack([self._project(one, events, rows) for one in self._square_designs])
+        return np.stack([self._project(one, rows) for one in self._designs(events)[1:]])
 
-    def _project(self, X: Any, events: slice, values: np.ndarray) -> np.ndarray:
-        bins, width = self.left.shape[1], self.width
-        if len(values) < X.shape[0]:
-            X = X[events.start * bins : events.stop * bins]
-            X = X[:, events.start * width : events.stop * width]
-        return np.asarray(X.T @ values).reshape(-1, width, values.shape[1])
+    def _project(self, transposed: Any, values: np.ndarray) -> np.ndarray:
+        return np.asarray(transposed @ values).reshape(-1, self.width, values.shape[1])
+
+    def _designs(self, events: slice) -> tuple[Any, Any, Any]:
+        """X' of some events, that of squares, and products of neighbours in the place of the left.
+
+        They are kept, since batches of rows are divided into the same blocks of events.
+        """
+        asked = events.start, events.stop
+        if asked not in self._kept_designs:
+            left, near, far = self.left[events], 1 - self.share[events], self.share[events]
+            pairs = (near, far), (near**2, far**2), (near * far, 0 * far)
+            plain, squares, beside = (_transposed(left, *pair, self.width) for pair in pairs)
+            self._kept_designs[asked] = plain, squares, beside
+        return self._kept_designs[asked]
 
     @cached_property
-    def design(self) -> Any:
-        """X as a sparse matrix, (E B, E R)."""
-        return self._sparse(1 - self.share, self.share)
+    def _kept_designs(self) -> dict[tuple[int, int], tuple[Any, Any, Any]]:
+        return {}
 
-    @cached_property
-    def _square_designs(self) -> tuple[Any, Any]:
-        """The squares of X, and products of neighbours in the place of the left one."""
-        near, far = 1 - self.share, self.share
-        return self._sparse(near**2, far**2), self._sparse(near * far, 0 * far)
 
-    def _sparse(self, first: np.ndarray, second: np.ndarray) -> Any:
-        """(E B, E R) values of each bin at the knot before it and at the one after it."""
-        from scipy.sparse import csr_matrix  # late: importing calshift must be fast
+def _transposed(left: np.ndarray, near: np.ndarray, far: np.ndarray, width: int) -> Any:
+    """(E R, E B) sparse: values of each bin at the knot before it and at the one after it."""
+    from scipy.sparse import csc_matrix  # late: importing calshift must be fast
 
-        size, place = self.left.size, self.left + np.arange(len(self.left))[:, None] * self.width
-        last = (np.arange(len(self.left)) * self.width + self.width - 1)[:, None]
-        columns = np.stack([place, np.minimum(place + 1, last)], axis=2).ravel()
-        values = np.stack([first, second], axis=2).ravel()
-        shape = (size, len(self.left) * self.width)
-        return csr_matrix((values, columns, np.arange(0, 2 * size + 1, 2)), shape)
+    first = (np.arange(len(left)) * width)[:, None]
+    knots = np.stack([left + first, np.minimum(left + 1, width - 1) + first], axis=2).ravel()
+    values, starts = np.stack([near, far], axis=2).ravel(), np.arange(0, 2 * left.size + 1, 2)
+    return csc_matrix((values, knots, starts), (len(left) * width, left.size))
 
 
 def _padded(values: np.ndarray, more: int) -> np.ndarray:

@@ -19,7 +19,7 @@ BLOCK_EVENTS = 64  # transposed at once, to read whole cache lines
 TRANSPOSED_ROWS = 512  # at once, which stay in the cache
 PART_SCORES = 2**16  # of a part of a block: temporaries of that size stay in the cache
 TILE_SCORES, LEAST_TILE = 2**15, 1024  # of a tile, and its rows
-KEPT_SCORES = 2**22  # of a sample in memory whose blocks are kept between passes
+KEPT_SCORES = 2**24  # of a sample in memory whose blocks are kept between passes
 MOST_CORRECTIONS = 4  # edges in one cell of the grid, above which a search is faster
 
 

@@ -612,3 +612,38 @@ def sum_weighted_rows(
                 for s in range(S):
                     here[s] += value * others[i, s]
     return sums
+
+
+@compiled
+def add_labelled(
+    score: np.ndarray, bins: np.ndarray, true: np.ndarray, code: np.ndarray, weight: np.ndarray,
+    frequency: np.ndarray | None, fit: np.ndarray, least: float, left: np.ndarray,
+    share: np.ndarray, sums: np.ndarray, means: np.ndarray,
+) -> None:  # fmt: skip
+    """Add sums over rows of some events by class ``code`` (n,), in hats at knots.
+
+    ``fit`` (4, E, B) has g, leverage, trace weight and the sign of g of the bins. To ``sums`` (E, 4, R, S) are
+    added excess, residual and the two bands, or the first alone; to ``means`` (E, 2, S) noise and
+    signed residuals.
+    """
+    E, n = score.shape
+    last, every, u = sums.shape[2] - 1, sums.shape[1] > 1, np.empty(n)
+    for k in range(E):
+        _find_residuals(score[k], true, k, u)
+        at, mean = sums[k], means[k]
+        for i in range(n):
+            b, s, f = bins[k, i], code[i], 1.0 if frequency is None else frequency[i]
+            g = fit[0, k, b]
+            e, r, far = u[i] - g, left[k, b], share[k, b]
+            near, r2 = 1.0 - far, min(r + 1, last)
+            mean[0, s] += e * e * fit[2, k, b] * f
+            mean[1, s] += u[i] * fit[3, k, b] * f
+            left_out = e / max(1.0 - fit[1, k, b] * weight[i], least) * f
+            at[0, r, s] += near * left_out
+            at[0, r2, s] += far * left_out
+            if every:
+                at[1, r, s] += near * u[i] * f
+                at[1, r2, s] += far * u[i] * f
+                at[2, r, s] += near * near * f
+                at[2, r2, s] += far * far * f
+                at[3, r, s] += near * far * f

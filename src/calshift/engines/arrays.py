@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from functools import cached_property, partial, reduce
-from operator import add
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from calshift._core.addable import add_up
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine, Mapping, Passes, Summand
 from calshift.engines.sample_summary import SampleSummary, summarize
@@ -49,7 +49,7 @@ class Arrays:
         if n <= self.rows and self.jobs == 1:
             return kernel(self.in_memory)
         if self.jobs == 1 or n < self.jobs * LEAST_ROWS:
-            return reduce(add, map(kernel, self.in_memory.blocks(self.rows)), 0)
+            return add_up(map(kernel, self.in_memory.blocks(self.rows)))
         return self._sum_in_threads(
             kernel, self.in_memory.blocks(min(self.rows, -(-n // self.jobs)))
         )
@@ -64,17 +64,16 @@ class Arrays:
 
     def total_of_blocks(self, kernel: Summand) -> Any:
         """kernel(block) summed over the small blocks."""
-        first, *rest = self.small_blocks
-        if self.jobs > 1 and rest and len(self.in_memory) >= self.jobs * LEAST_ROWS:
+        if self.jobs > 1 and len(self.small_blocks) > 1 and len(self.in_memory) >= self.jobs * LEAST_ROWS:
             return self._sum_in_threads(kernel, self.small_blocks)
-        return reduce(add, map(kernel, rest), kernel(first))
+        return add_up(map(kernel, self.small_blocks))
 
     def _sum_in_threads(self, kernel: Summand, blocks: Iterable[Predictions]) -> Any:
         """kernel(block) summed over the blocks in their order."""
         from concurrent.futures import ThreadPoolExecutor  # late: importing must be fast
 
         with ThreadPoolExecutor(self.jobs) as pool:
-            return reduce(add, pool.map(kernel, blocks), 0)
+            return add_up(pool.map(kernel, blocks))
 
     def mapped(self, function: Mapping) -> Arrays:
         """The same rows with probabilities function(block), computed once."""
@@ -133,8 +132,7 @@ def remember(engine: Engine, key: Hashable, compute: Callable[[], Any]) -> Any:
 
 
 def _sum_blocks(kernel: Summand, batch: Predictions) -> Any:
-    first, *rest = in_blocks(batch)
-    return reduce(add, map(kernel, rest), kernel(first))
+    return add_up(map(kernel, in_blocks(batch)))
 
 
 def _map_blocks(function: Mapping, batch: Predictions) -> np.ndarray:

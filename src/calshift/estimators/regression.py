@@ -143,9 +143,10 @@ class ResidualRegression:
             shape = self.inverse.shape + (1,) * (vectors.ndim - 2)
             return np.asarray(self.inverse.reshape(shape) * vectors)
         if vectors.ndim == 3:
-            found = np.zeros_like(vectors)
-            for events, R in self.basis.groups:  # without the knots that none of them has
-                found[events, :R] = self.inverse[events, :R, :R] @ vectors[events, :R]
+            found = np.empty(vectors.shape)
+            for event, R in enumerate(self.basis.count):  # a few may have many more knots
+                np.matmul(self.inverse[event, :R, :R], vectors[event, :R], out=found[event, :R])
+                found[event, R:] = 0.0
             return found
         return np.asarray((self.inverse @ vectors[..., None])[..., 0])
 

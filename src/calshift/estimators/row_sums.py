@@ -8,7 +8,8 @@ import numpy as np
 
 from calshift._core.addable import Tally
 from calshift._core.predictions import Predictions
-from calshift.binning.placement import BinLocator, ScoreBlock, labelled_blocks, true_event
+from calshift.binning.hat_basis import HatBasis
+from calshift.binning.placement import BinLocator, ScoreBlock, true_event
 from calshift.compiled import fastest
 from calshift.estimators.regression import SMALLEST_GAP, ResidualRegression, sign
 
@@ -198,26 +199,55 @@ class LabelSums:
     w: np.ndarray  # of the classes seen
 
     def __call__(self, batch: Predictions) -> Tally:
-        basis, S = self.fits.basis, int(self.seen.sum())
-        excess = np.zeros((*self.fits.coefficients.shape, S))
-        signed, noise, out = np.zeros((len(excess), S)), np.zeros((len(excess), S)), Tally()
-        if excess.size <= MOST_PROJECTED:
-            out = Tally(bands=np.zeros((2, *excess.shape)), residual=np.zeros_like(excess))
-        code, f = batch.codes(self.seen), batch.frequency
-        for part, u in labelled_blocks(batch, self.locator):
-            g, E = part.at_bins(self.fits.value), len(u)
-            cell, size = part.place * S + code, E * part.width
-            e, label = u - g, code + (np.arange(E) * S)[:, None]
-            square = (e**2 * part.at_bins(self.fits.trace_weight) * f).ravel()
-            noise[part.events] = np.bincount(label.ravel(), square, E * S).reshape(E, S)
-            gap = np.maximum(1 - part.at_bins(self.fits.leverage) * self.w[code], SMALLEST_GAP)
-            by_label = np.bincount(cell.ravel(), (e / gap * f).ravel(), size * S).reshape(size, S)
-            excess[part.events] = basis.project_rows(part.events, by_label)
-            turned = (u * sign(g) * f).ravel()
-            signed[part.events] = np.bincount(label.ravel(), turned, E * S).reshape(E, S)
-            if out:
-                rows = np.bincount(cell.ravel(), np.tile(f, E), size * S).reshape(size, S)
-                out["bands"][:, part.events] = basis.project_bands(part.events, rows)
-                u = np.bincount(cell.ravel(), (u * f).ravel(), size * S).reshape(size, S)
-                out["residual"][part.events] = basis.project_rows(part.events, u)
-        return Tally(out, excess=excess, signed=signed, noise=noise)
+        fits, basis, S = self.fits, self.fits.basis, int(self.seen.sum())
+        E, R = fits.coefficients.shape
+        kinds = 4 if E * R * S <= MOST_PROJECTED else 1
+        sums, means = np.zeros((E, kinds, R, S)), np.zeros((E, 2, S))
+        fit = np.stack([fits.value, fits.leverage, fits.trace_weight, sign(fits.value)])
+        code, edges = batch.codes(self.seen), self.locator.edges
+        weight, true = self.w[code], true_event(batch, edges.events, edges.which)
+        for block in self.locator.blocks(batch):
+            here = block.events
+            assert block.bins is not None
+            add_labelled(
+                block.score, block.bins, true - block.first, code, weight, batch.sample_weight,
+                np.ascontiguousarray(fit[:, here]), SMALLEST_GAP, basis.left[here],
+                basis.share[here], sums[here], means[here],
+            )  # fmt: skip
+        out = Tally(excess=sums[:, 0], noise=means[:, 0], signed=means[:, 1])
+        if kinds > 1:
+            out["residual"], out["bands"] = sums[:, 1], np.moveaxis(sums[:, 2:], 1, 0)
+        return out
+
+
+@fastest
+def add_labelled(
+    score: np.ndarray, bins: np.ndarray, true: np.ndarray, code: np.ndarray, weight: np.ndarray,
+    frequency: np.ndarray | None, fit: np.ndarray, least: float, left: np.ndarray,
+    share: np.ndarray, sums: np.ndarray, means: np.ndarray,
+) -> None:  # fmt: skip
+    """Add what `LabelSums` sums over rows of some events, of classes ``code`` (n,).
+
+    ``fit`` (4, E, B) has g, leverage, trace weight and the sign of g of the bins. To ``sums`` (E, 4, R, S) are
+    added excess, residual and the two bands, or the first alone; to ``means`` (E, 2, S) noise and
+    signed residuals.
+    """
+    S, f = sums.shape[3], 1.0 if frequency is None else frequency
+    basis = HatBasis(left, share, np.full(len(left), sums.shape[2]))
+    for part in ScoreBlock(0, score, bins, left.shape[1]).parts():
+        here, u, E = part.events, part.residuals(true), len(part.score)
+        g, leverage, trace, turn = (part.at_bins(values) for values in fit)
+        label, e = (code + (np.arange(E) * S)[:, None]).ravel(), u - g
+        for k, one in enumerate((e**2 * trace * f, u * turn * f)):
+            means[here, k] += np.bincount(label, one.ravel(), E * S).reshape(E, S)
+        cell, size = (part.place * S + code).ravel(), E * part.width * S
+
+        def by_cell(values: np.ndarray, cell: np.ndarray = cell, size: int = size) -> np.ndarray:
+            return np.bincount(cell, values.ravel(), size).reshape(-1, S)
+
+        gap = np.maximum(1 - leverage * weight, least)
+        sums[here, 0] += basis.project_rows(here, by_cell(e / gap * f))
+        if sums.shape[1] > 1:
+            sums[here, 1] += basis.project_rows(here, by_cell(u * f))
+            rows = by_cell(np.broadcast_to(f, u.shape))
+            sums[here, 2:] += np.moveaxis(basis.project_bands(here, rows), 0, 1)

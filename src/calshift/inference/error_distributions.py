@@ -180,12 +180,12 @@ def _noise(tables: InfluenceTables, sums: Tally, weight_noise: np.ndarray) -> Re
 
 def _square_through_weights(tables: InfluenceTables, square: np.ndarray) -> np.ndarray:
     """(E, R, R) Gam square Gam'."""
-    gam = tables.by_weight
+    gam, count = tables.by_weight, tables.fits.basis.count
     found = np.zeros((*gam.shape[:2], gam.shape[1]))
-    for events, R in tables.fits.basis.groups:
-        one = gam[events, :R]
-        product = (one.reshape(-1, one.shape[2]) @ square).reshape(one.shape)  # at once: faster
-        found[events, :R, :R] = product @ one.transpose(0, 2, 1)
+    product = gam[~tables.fits.basis.missing] @ square  # of all knots at once: faster
+    parts = np.split(product, np.cumsum(count)[:-1])
+    for event, (R, part) in enumerate(zip(count, parts, strict=True)):
+        np.matmul(part, gam[event, :R].T, out=found[event, :R, :R])
     return found
 
 

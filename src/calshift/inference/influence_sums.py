@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from calshift._core.addable import Tally
+from calshift._core.addable import Tally, add_up
 from calshift._core.predictions import Predictions
 from calshift.binning.placement import ScoreBlock, labelled_blocks, true_event
 from calshift.compiled import fastest
@@ -272,9 +271,10 @@ def sum_small_blocks(
     kernel: Callable[[Predictions, np.ndarray], Tally], batch: Predictions, phi: np.ndarray
 ) -> Tally:
     """kernel(block, phi) summed over blocks of rows, whose influence stays in the cache."""
-    rows = int(np.clip(BLOCK_SCORES // batch.n_classes, *BLOCK_ROWS))
+    most = int(np.clip(BLOCK_SCORES // batch.n_classes, *BLOCK_ROWS))
+    rows = -(-len(batch) // max(1, round(len(batch) / most)))
     parts = np.split(phi, range(rows, len(batch), rows))
-    return reduce(add, map(kernel, batch.blocks(rows), parts))
+    return add_up(map(kernel, batch.blocks(rows), parts))
 
 
 def through_weights(by_weight: np.ndarray, events: slice, phi: np.ndarray) -> np.ndarray:
