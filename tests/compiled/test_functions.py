@@ -87,6 +87,13 @@ def influence(a: Sample, groups: int, through: np.ndarray, threshold: float) -> 
     return *rows, a.group, groups, a.frequency, lines, *found
 
 
+def labelled(a: Sample, kinds: int) -> tuple:
+    left = np.sort(np.random.default_rng(3).integers(0, 7, (E, B)), axis=1)
+    hats = left, np.where(left < 6, a.band[0] / 2, 0.0)
+    sums, means = np.zeros((E, kinds, 7, 3)), np.zeros((E, 2, 3))
+    return a.score, a.bins, a.true, a.group, a.weight, a.frequency, a.fit, 0.1, *hats, sums, means
+
+
 def matrix(a: Sample) -> np.ndarray:
     """Rows with ties."""
     return np.ascontiguousarray(np.round(a.score, 1).T)
@@ -108,6 +115,8 @@ CASES = [
     (label_tables.sum_residuals, lambda a: (a.score.T, a.true % E, a.frequency)),
     (row_sums.sum_groups, lambda a: (a.score, a.bins, B, a.true, a.group, 1, a.frequency)),
     (row_sums.sum_groups, lambda a: (a.score, a.bins, B, a.true, a.group, 3, a.frequency)),
+    (row_sums.add_labelled, lambda a: labelled(a, 4)),
+    (row_sums.add_labelled, lambda a: labelled(a, 1)),
     (influence_sums.add_influence, lambda a: influence(a, 3, a.through, -1.0)),
     (influence_sums.add_influence, lambda a: influence(a, 1, ZERO_COLUMNS, 0.01)),
     (influence_sums.add_influence, lambda a: influence(a, 3, ZERO_COLUMNS, 3.0)),

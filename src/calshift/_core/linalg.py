@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ RELATIVE_ZERO = 1e-13  # of a singular value beside the largest
 RELATIVE_SINGULAR = 1e-11  # of the diagonal of R in a QR decomposition
 MOST_EXCHANGES = 20
 FEW_COLUMNS = 16
+NARROW = 0.9  # of the events
 TWO_GROUPS, FEW_SUMS = 2, 4
 
 
@@ -64,10 +67,11 @@ def _exchange_signs(system: np.ndarray, wanted: np.ndarray) -> np.ndarray | None
     scale = np.abs(system).sum(axis=0).max(initial=0) * max(1.0, np.abs(wanted).max(initial=0))
     least = -10 * max(system.shape) * np.spacing(1.0) * scale
     for _ in range(MOST_EXCHANGES):
-        if len(system) < np.count_nonzero(free):
+        count = np.count_nonzero(free)
+        if len(system) < count:
             return None
-        both = np.linalg.qr(np.column_stack([system[:, free], wanted]), "r")
-        r, right = both[:-1, :-1] if len(both) > free.sum() else both[:, :-1], both[: free.sum(), -1]
+        both = np.asarray(np.linalg.qr(np.column_stack([system[:, free], wanted]), "r"))[:count]
+        r, right = both[:, :-1], both[:, -1]
         sizes = np.abs(np.diag(r))
         if sizes.min(initial=np.inf) <= RELATIVE_SINGULAR * sizes.max(initial=0):
             return None
@@ -128,6 +132,39 @@ def solve_band(main: np.ndarray, below: np.ndarray, right: np.ndarray) -> np.nda
             x[:, k] -= below[:, k] * x[:, k + 1]
         x[:, k] /= safe[:, k]
     return x
+
+
+def group_by_width(count: np.ndarray) -> list[tuple[np.ndarray, int]]:
+    """Events with few coordinates and with many, by number, and the most of each group.
+
+    A few events may have many times as many as the others, which are padded to their number.
+    """
+    most, narrow = int(count.max()), int(np.quantile(count, NARROW))
+    if 2 * narrow > most:
+        return [(np.arange(len(count)), most)]
+    wide = count > narrow
+    return [(np.flatnonzero(~wide), narrow), (np.flatnonzero(wide), most)]
+
+
+def apply_by_width(
+    groups: list[tuple[np.ndarray, int]], function: Callable[..., np.ndarray], *stacks: np.ndarray
+) -> np.ndarray:
+    """function(*stacks), for each group of events (numbers, R) without what lies beyond R.
+
+    Stacks are bands (E, R) and matrices (E, R, R); what the function returns is padded with 0.
+    """
+    if len(groups) == 1:
+        return function(*stacks)
+    parts = [
+        function(*(one[events][(slice(None), *[slice(R)] * (one.ndim - 1))] for one in stacks))
+        for events, R in groups
+    ]
+    shape = np.max([part.shape[1:] for part in parts], axis=0, initial=0).astype(int)
+    found = np.zeros((sum(map(len, parts)), *shape))
+    for (events, _), part in zip(groups, parts, strict=True):
+        at: Any = (events, *map(slice, part.shape[1:]))
+        found[at] = part
+    return found
 
 
 def dense_band(diagonal: np.ndarray, above: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from calshift._core.linalg import group_by_width
 from calshift.binning.edges import FINE_BINS
 from calshift.compiled import fastest
 
@@ -161,6 +162,11 @@ class HatBasis:
         return np.asarray(np.arange(self.width) >= self.count[:, None])
 
     @cached_property
+    def groups(self) -> list[tuple[np.ndarray, int]]:
+        """Events with few knots and with many, see `group_by_width`."""
+        return group_by_width(self.count)
+
+    @cached_property
     def _place(self) -> np.ndarray:
         """(E B,) the knot at or before each bin, counted through with one more to each event."""
         offset = np.arange(len(self.left))[:, None] * (self.width + 1)
@@ -226,9 +232,11 @@ class HatBasis:
         asked = events.start, events.stop
         if asked not in self._kept_designs:
             left, near, far = self.left[events], 1 - self.share[events], self.share[events]
-            pairs = (near, far), (near**2, far**2), (near * far, 0 * far)
-            plain, squares, beside = (_transposed(left, *pair, self.width) for pair in pairs)
-            self._kept_designs[asked] = plain, squares, beside
+            self._kept_designs[asked] = (
+                _transposed(left, near, far, self.width),
+                _transposed(left, near**2, far**2, self.width),
+                _transposed(left, near * far, 0 * far, self.width),
+            )
         return self._kept_designs[asked]
 
     @cached_property

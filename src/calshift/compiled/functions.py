@@ -620,11 +620,11 @@ def add_labelled(
     frequency: np.ndarray | None, fit: np.ndarray, least: float, left: np.ndarray,
     share: np.ndarray, sums: np.ndarray, means: np.ndarray,
 ) -> None:  # fmt: skip
-    """Add sums over rows of some events by class ``code`` (n,), in hats at knots.
+    """Add sums over rows of some events, in hats at knots, by class: ``code`` (n,).
 
-    ``fit`` (4, E, B) has g, leverage, trace weight and the sign of g of the bins. To ``sums`` (E, 4, R, S) are
-    added excess, residual and the two bands, or the first alone; to ``means`` (E, 2, S) noise and
-    signed residuals.
+    ``fit`` (4, E, B) has g, leverage, trace weight and the sign of g of the bins. To ``sums``
+    (E, 4, R, S) are added excess, residual and the two bands, or the first alone; to ``means``
+    (E, 2, S) noise and signed residuals.
     """
     E, n = score.shape
     last, every, u = sums.shape[2] - 1, sums.shape[1] > 1, np.empty(n)

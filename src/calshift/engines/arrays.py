@@ -64,7 +64,8 @@ class Arrays:
 
     def total_of_blocks(self, kernel: Summand) -> Any:
         """kernel(block) summed over the small blocks."""
-        if self.jobs > 1 and len(self.small_blocks) > 1 and len(self.in_memory) >= self.jobs * LEAST_ROWS:
+        several = self.jobs > 1 and len(self.small_blocks) > 1
+        if several and len(self.in_memory) >= self.jobs * LEAST_ROWS:
             return self._sum_in_threads(kernel, self.small_blocks)
         return add_up(map(kernel, self.small_blocks))
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from calshift._core.linalg import multiply_band, near_diagonal
+from calshift._core.linalg import apply_by_width, multiply_band, near_diagonal
 from calshift.binning.statistics import ShiftStatistics
 from calshift.estimators.folded_normal import unfold
 from calshift.estimators.regression import ResidualRegression, fit_residuals
@@ -61,8 +61,12 @@ class RegressionNoise:
         main, beside = self.fits.moments
         if self.covariance.ndim == 2:
             return np.asarray(((main * self.covariance) ** 2).sum(axis=1))
-        product = multiply_band(main, beside, self.covariance)
-        return np.asarray(np.einsum("ers,esr->e", product, product))
+
+        def trace(*one: np.ndarray) -> np.ndarray:
+            product = multiply_band(*one)
+            return np.asarray(np.einsum("ers,esr->e", product, product))
+
+        return apply_by_width(self.fits.basis.groups, trace, main, beside, self.covariance)
 
 
 def trace_in_moments(fits: ResidualRegression, matrices: np.ndarray) -> np.ndarray:

@@ -15,7 +15,14 @@ from functools import cached_property
 
 import numpy as np
 
-from calshift._core.linalg import dense_band, factor_band, multiply_band, near_diagonal
+from calshift._core.linalg import (
+    apply_by_width,
+    dense_band,
+    factor_band,
+    group_by_width,
+    multiply_band,
+    near_diagonal,
+)
 from calshift.binning.edges import BinEdges, merge_sparse_bins
 from calshift.binning.hat_basis import LEAST_ROWS, HatBasis, choose_knots, planned_hats, positions
 
@@ -124,8 +131,12 @@ class ResidualRegression:
         """(E, B) x' V M V x: what a squared weighted residual adds to the trace of S."""
         if self.inverse.ndim == 2:
             return self.basis.evaluate(self.inverse**2 * self.moments[0])
-        product = self.inverse @ multiply_band(*self.moments, self.inverse)
-        return self.basis.quadratic(*near_diagonal(product))
+
+        def near(main: np.ndarray, above: np.ndarray, V: np.ndarray) -> np.ndarray:
+            return np.stack(near_diagonal(V @ multiply_band(main, above, V)), axis=2)
+
+        product = apply_by_width(self.basis.groups, near, *self.moments, self.inverse)
+        return self.basis.quadratic(product[..., 0], product[..., 1])
 
     @cached_property
     def expected_trace(self) -> float:
@@ -155,7 +166,11 @@ class ResidualRegression:
         diagonal, above = self.basis.band(mass)
         if self.inverse.ndim == 2:
             return np.asarray(self.inverse**2 * diagonal)
-        return np.asarray(self.inverse @ multiply_band(diagonal, above, self.inverse))
+
+        def enclose(main: np.ndarray, above: np.ndarray, V: np.ndarray) -> np.ndarray:
+            return np.asarray(V @ multiply_band(main, above, V))
+
+        return apply_by_width(self.basis.groups, enclose, diagonal, above, self.inverse)
 
     def in_root_metric(self, vectors: np.ndarray) -> np.ndarray:
         """L vectors with M = L L', (E, R, D); 0 for knots that an event does not have."""
@@ -210,19 +225,28 @@ def _floored_inverse(fits: ResidualRegression) -> np.ndarray:
     A = fits.basis.band(fits.sums.mass / total)
     excess = factor_band(A[0] - EIGENVALUE_FLOOR * M[0], A[1] - EIGENVALUE_FLOOR * M[1], 0.0)
     sound = ((np.minimum(excess[0], fits.root[0]) > 0) | missing).all(axis=1)
-    inverse = np.zeros((*A[0].shape, A[0].shape[1]))
-    if sound.any():
-        filled = np.where(missing, 1.0, A[0])[sound]
-        inverse[sound] = np.linalg.inv(dense_band(filled, A[1][sound]))
+
+    def invert(*bands: np.ndarray) -> np.ndarray:
+        return np.linalg.inv(dense_band(*bands))
+
+    filled = np.where(missing | ~sound[:, None], 1.0, A[0]), np.where(sound[:, None], A[1], 0.0)
+    inverse = apply_by_width(fits.basis.groups, invert, *filled)
     if not sound.all():
-        pair = (dense_band(one[0][~sound], one[1][~sound]) for one in (A, M))
-        inverse[~sound] = _inverse_of_floored(*pair)
+        bands, groups = (one[~sound] for one in (*A, *M)), group_by_width(fits.basis.count[~sound])
+        inverse[~sound] = 0.0
+        found = apply_by_width(groups, _inverse_of_floored, *bands)
+        inverse[~sound, : found.shape[1], : found.shape[1]] = found
     inverse[missing] = 0.0  # rows; the columns are 0 already, as the band is
-    return np.asarray(inverse / total[..., None])
+    inverse /= total[..., None]
+    return np.asarray(inverse)
 
 
-def _inverse_of_floored(A: np.ndarray, M: np.ndarray) -> np.ndarray:
-    """In coordinates in which M = 1 and A is diagonal; without the null space of M."""
+def _inverse_of_floored(*bands: np.ndarray) -> np.ndarray:
+    """Of A, floored relative to M, in coordinates in which M = 1 and A is diagonal.
+
+    Without the null space of M. ``bands`` (E, R) are the diagonals of both and those above.
+    """
+    A, M = dense_band(*bands[:2]), dense_band(*bands[2:])
     size, axes = np.linalg.eigh(M)
     seen = size > SINGULAR * size[:, -1:]
     scale = np.where(seen, 1 / np.sqrt(np.where(seen, size, 1.0)), 0.0)

@@ -226,11 +226,11 @@ def add_labelled(
     frequency: np.ndarray | None, fit: np.ndarray, least: float, left: np.ndarray,
     share: np.ndarray, sums: np.ndarray, means: np.ndarray,
 ) -> None:  # fmt: skip
-    """Add what `LabelSums` sums over rows of some events, of classes ``code`` (n,).
+    """Add sums over rows of some events, in hats at knots, by class: ``code`` (n,).
 
-    ``fit`` (4, E, B) has g, leverage, trace weight and the sign of g of the bins. To ``sums`` (E, 4, R, S) are
-    added excess, residual and the two bands, or the first alone; to ``means`` (E, 2, S) noise and
-    signed residuals.
+    ``fit`` (4, E, B) has g, leverage, trace weight and the sign of g of the bins. To ``sums``
+    (E, 4, R, S) are added excess, residual and the two bands, or the first alone; to ``means``
+    (E, 2, S) noise and signed residuals.
     """
     S, f = sums.shape[3], 1.0 if frequency is None else frequency
     basis = HatBasis(left, share, np.full(len(left), sums.shape[2]))

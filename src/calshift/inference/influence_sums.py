@@ -271,10 +271,13 @@ def sum_small_blocks(
     kernel: Callable[[Predictions, np.ndarray], Tally], batch: Predictions, phi: np.ndarray
 ) -> Tally:
     """kernel(block, phi) summed over blocks of rows, whose influence stays in the cache."""
-    most = int(np.clip(BLOCK_SCORES // batch.n_classes, *BLOCK_ROWS))
+    least, most = BLOCK_ROWS
+    if phi.shape[1]:
+        most = int(np.clip(BLOCK_SCORES // batch.n_classes, least, most))
     rows = -(-len(batch) // max(1, round(len(batch) / most)))
     parts = np.split(phi, range(rows, len(batch), rows))
-    return add_up(map(kernel, batch.blocks(rows), parts))
+    found: Tally = add_up(map(kernel, batch.blocks(rows), parts))
+    return found
 
 
 def through_weights(by_weight: np.ndarray, events: slice, phi: np.ndarray) -> np.ndarray:
