@@ -44,10 +44,11 @@ def share_of(found):
 
 
 def test_where_both_methods_coincide_the_weights_are_those_of_em_bcts(monkeypatch):
-    def same(source, target, counts, calibrate, _):
-        return fit_likelihood(source, target, counts, calibrate)
+    def twice(matching, calibrate):
+        asked = matching.source, matching.target, matching.counts, calibrate
+        return fit_likelihood(*asked), fit_likelihood(*asked)
 
-    monkeypatch.setattr(sys.modules["calshift.weights.auto"], "fit_matched", same)
+    monkeypatch.setattr(sys.modules["calshift.weights.auto"], "fit_both", twice)
     monkeypatch.setattr(sys.modules["calshift.weights.auto"], "RELAXATION", (1.0, 1.0))
     pair = sample(1, 600)
     found = weights("auto", pair)

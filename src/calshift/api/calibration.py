@@ -10,6 +10,7 @@ import numpy as np
 
 from calshift._core.validate import is_number, validate_flag, validate_number
 from calshift.api.label_shift import CHECK_DRAWS, CHECK_LEVEL
+from calshift.binning.confidence_cells import plan_cells
 from calshift.binning.events import select_events
 from calshift.binning.find_edges import plan_bins
 from calshift.binning.statistics import ShiftStatistics
@@ -197,7 +198,8 @@ def target_calibration_error(
     check = LABEL_SHIFT[0] not in waived
     asked = ("target_calibration_error", options, weights, check)
     with start_run(checkpoint, progress, asked, resampling.jobs) as run:
-        source, target = open_pair(p_source, y_source, p_target, run)
+        prepare = plan_cells if check else None
+        source, target = open_pair(p_source, y_source, p_target, run, prepare)
         events = select_events(kind, source.summary)  # which does not fit is said before the test
         for sample in (source, target):
             plan_bins(sample, events, bins)

@@ -11,6 +11,7 @@ import numpy as np
 
 from calshift._core.labels import MOST_CLASSES, encode_labels
 from calshift._core.validate import is_number, validate_flag, validate_integer
+from calshift.binning.confidence_cells import plan_cells
 from calshift.diagnostics.conditions import LABEL_SHIFT, WEIGHTS, settle, validate_waive
 from calshift.diagnostics.label_shift_check import label_shift_check
 from calshift.diagnostics.label_tables import tabulate_labels
@@ -207,5 +208,5 @@ def check_label_shift(
     (True, 0.005)
     """
     with start_run(checkpoint, progress, "check_label_shift") as run:
-        source, target = open_pair(p_source, y_source, p_target, run)
+        source, target = open_pair(p_source, y_source, p_target, run, plan_cells)
         return label_shift_check(source, target, level, n_boot, rng)

@@ -16,6 +16,7 @@ from calshift._core.frozen import Frozen
 from calshift._core.predictions import Predictions
 from calshift.binning.row_kinds import RowKinds, divide_rows, increase_groups
 from calshift.engines.base import Engine
+from calshift.engines.plan import plan
 
 LEAST = 5  # rows of either sample that fill a cell
 FINE = 1024  # steps of log-odds between which the quantiles are found
@@ -124,13 +125,23 @@ def count_steps(source: Engine, seen: np.ndarray, kinds: RowKinds | None = None)
 
 def _count_rows(engine: Engine, kinds: RowKinds | None) -> np.ndarray:
     """Rows by kind and step of log-odds (K, F)."""
-    K = engine.summary.n_classes
-    steps = _steps(K)
+    return np.asarray(engine.total(RowsByStep(kinds)).reshape(engine.summary.n_classes, -1))
 
-    def by_step(batch: Predictions) -> np.ndarray:
-        return np.bincount(_locate(batch, steps, kinds), batch.sample_weight, K * steps)
 
-    return np.asarray(engine.total(by_step).reshape(K, steps))
+def plan_cells(target: Engine) -> None:
+    """Count the target's rows along with its first pass."""
+    plan(target, RowsByStep())
+
+
+@dataclass(frozen=True)
+class RowsByStep:
+    """Summand: rows by kind and step of log-odds, (K F,)."""
+
+    kinds: RowKinds | None = None
+
+    def __call__(self, batch: Predictions) -> np.ndarray:
+        K, steps = batch.n_classes, _steps(batch.n_classes)
+        return np.bincount(_locate(batch, steps, self.kinds), batch.sample_weight, K * steps)
 
 
 def _steps(K: int) -> int:

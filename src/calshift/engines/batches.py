@@ -63,7 +63,7 @@ class Batches(Engine):
     @cached_property
     def summary(self) -> SampleSummary:
         """Sizes, class counts, names: the first pass."""
-        if self.counts:
+        if self.counts and not self.planned.waiting:
             self.checkpoint.end(self.counts, self._pass_name(summary_terms))
         else:
             self.counts.update(self.total(summary_terms) or {})

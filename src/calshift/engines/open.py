@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -188,9 +188,16 @@ def open_source(p_source: Any, y_source: Any) -> Engine:
 
 
 def open_pair(
-    p_source: Any, y_source: Any, p_target: Any, run: Run | None = None
+    p_source: Any,
+    y_source: Any,
+    p_target: Any,
+    run: Run | None = None,
+    prepare: Callable[[Engine], None] | None = None,
 ) -> tuple[Engine, Engine]:
-    """Source and target, checked against each other."""
+    """Source and target, checked against each other.
+
+    ``prepare`` may plan sums over the target, to be made along with the first pass over it.
+    """
     source = _open(p_source, y_source, True, "p_source", "y_source")
     target = _open(p_target, None, False, "p_target", "y_target")
     source, target = _match_classes(source, target)
@@ -198,6 +205,8 @@ def open_pair(
         target = target.unlabelled
     if run is not None:
         source, target = run.open(source, target)
+    if prepare is not None:
+        prepare(target)
     _check_labelled(source, "p_source", "y_source")
     before, after = source.summary, target.summary
     if before.n_classes != after.n_classes:

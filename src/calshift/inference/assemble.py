@@ -27,7 +27,7 @@ from calshift.inference.event_estimates import EventEstimates
 from calshift.inference.options import Options, Resampling
 from calshift.inference.reliability_sums import KeptCurves, keep_curves, plan_curves
 from calshift.results import CalibrationErrorResult, ClassWeights, Diagnostic, LabelShiftCheck
-from calshift.weights import METHODS, resolve_class_weights
+from calshift.weights import METHODS, plan_class_weights
 
 
 def labelled_result(
@@ -119,7 +119,7 @@ def estimate_target(
     resampling: Resampling | None,
 ) -> tuple[EventEstimates, ClassWeights]:
     """Without target labels: the errors with their distributions, and the weights used."""
-    used = resolve_class_weights(weights, source, target, compare=True)
+    used, compared = plan_class_weights(weights, source, target)
     in_memory = source.in_memory is not None and target.in_memory is not None
     found = event_errors(
         source, target, events, options, used.values, used.influence,
@@ -130,7 +130,7 @@ def estimate_target(
         name = used.method.split(":")[0]  # without the description of the weights
         refit = name if used.influence is not None and name in METHODS else used
         found = _resample(found, options, resampling, events, refit, source, target)
-    return found, used
+    return found, compared()
 
 
 def _resample(

@@ -15,6 +15,7 @@ docs/mathematics.md section 7.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
@@ -31,7 +32,7 @@ from calshift.weights.lack_of_fit import (
     level_table,
 )
 from calshift.weights.moment_matching import LinearInfluence, release_bounds
-from calshift.weights.row_products import Features, LinearTerms, RowProducts, sum_products
+from calshift.weights.row_products import Features, LinearTerms, ProductPass, RowProducts
 
 
 class Comparison(NamedTuple):
@@ -41,13 +42,27 @@ class Comparison(NamedTuple):
     lack_of_fit: float
 
 
-def compare_fits(
+def plan_comparison(
     fit: WeightFit, reference: WeightFit, source: Engine, target: Engine, sizes: tuple[float, float]
+) -> Callable[[], Comparison]:
+    """Compare weights with a reference, later: sums are made along with the next passes.
+
+    ``sizes``: n, and the effective size of the target.
+    """
+    before = _plan_source_sums(fit, reference, source)
+    after = _plan_target_sums(fit, reference, target)
+    every = *sizes, target.summary.size
+    return lambda: _compare(fit, reference, before.total(), after.total(), every)
+
+
+def _compare(
+    fit: WeightFit,
+    reference: WeightFit,
+    of_source: tuple[Compared, Deviations],
+    of_target: tuple[Compared, Deviations],
+    sizes: tuple[float, float, float],
 ) -> Comparison:
-    """Compare weights with a reference; ``sizes``: n, and the effective size of the target."""
-    (n, m), size = sizes, target.summary.size
-    before, rows = _source_products(fit, reference, source)
-    after, others = _target_products(fit, reference, target)
+    (before, rows), (after, others), (n, m, size) = of_source, of_target, sizes
     of_label, observed = (feature_means(one[0].more) for one in (before, after))
     inside = before[0].product(before[1], before[1]) if fit.square is None else fit.square
     outside = np.outer(fit.base, fit.base) * fit.target_covariance * size
@@ -100,31 +115,40 @@ def _one_of_many(z: float, count: int) -> float:
 Compared = tuple[RowProducts, LinearTerms, LinearTerms]  # of both influence functions
 
 
-def _source_products(
-    fit: WeightFit, reference: WeightFit, source: Engine
-) -> tuple[Compared, Deviations]:
-    """Products over the source of what influences both priors, and compared features.
+class _ComparedSums:
+    """Products over one sample of what influences both priors, and compared features."""
 
-    Means of a label are over few rows: their noise is that of n_y - 1 of them.
-    """
+    def __init__(
+        self,
+        engine: Engine,
+        terms: tuple[LinearTerms, LinearTerms],
+        noise: np.ndarray,
+        seen: np.ndarray | None,
+        known: RowProducts | None,
+    ) -> None:
+        self.engine, self.terms = engine, terms
+        self.rows = Deviations(noise, terms[0].features, seen)
+        self.products = ProductPass(_pairs(*terms), seen, known, self.rows)
+        self.products.plan(engine)
+
+    def total(self) -> tuple[Compared, Deviations]:
+        """The sums over the rows."""
+        return (self.products.total(self.engine), *self.terms), self.rows
+
+
+def _plan_source_sums(fit: WeightFit, reference: WeightFit, source: Engine) -> _ComparedSums:
+    """Means of a label are over few rows: their noise is that of n_y - 1 of them."""
     counts = source.summary.class_counts
     seen, size = counts > 0, counts[counts > 0]
     noise = -fit.prior * counts.sum() / np.sqrt(size * np.maximum(size - 1, 1))
-    first, second = prior_terms(fit), prior_terms(reference)
-    rows = Deviations(noise, first.features, seen)
-    products = sum_products(source, _pairs(first, second), seen, fit.products, rows)
-    return (products, first, second), rows
+    terms = prior_terms(fit), prior_terms(reference)
+    return _ComparedSums(source, terms, noise, seen, fit.products)
 
 
-def _target_products(
-    fit: WeightFit, reference: WeightFit, target: Engine
-) -> tuple[Compared, Deviations]:
-    """The same over the target."""
+def _plan_target_sums(fit: WeightFit, reference: WeightFit, target: Engine) -> _ComparedSums:
     first, second = (one.influence.target_terms.times(one.base) for one in (fit, reference))
-    rows = Deviations(np.ones(1), first.features)
     known = fit.target_products and fit.target_products | reference.target_products
-    products = sum_products(target, _pairs(first, second), None, known, rows)
-    return (products, first, second), rows
+    return _ComparedSums(target, (first, second), np.ones(1), None, known)
 
 
 def _pairs(first: LinearTerms, second: LinearTerms) -> list[tuple[Features, Features]]:

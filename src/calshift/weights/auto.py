@@ -26,8 +26,7 @@ from calshift.weights.influence import (
     prior_terms,
     source_products,
 )
-from calshift.weights.likelihood import fit_likelihood
-from calshift.weights.matched import fit_matched
+from calshift.weights.matched import EfficientMatching, fit_both
 from calshift.weights.row_products import LinearTerms, sum_products
 
 RELAXATION = (0.01, 0.1)  # of the prior of the calibrator's biases: at least, at most
@@ -37,9 +36,9 @@ MANY_CLASSES = 10.0  # about which it decreases
 def auto(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     """Matched weights, drawn towards those of em-bcts as far as the data warrant."""
     relaxation = relaxation_of_prior(int(np.count_nonzero(class_counts)))
+    matching = EfficientMatching(source, target, class_counts)
     calibrate = fit_scaling("bcts", source, class_counts, relaxation=relaxation)
-    likelihood = fit_likelihood(source, target, class_counts, calibrate)
-    matched = fit_matched(source, target, class_counts, calibrate, likelihood)
+    matched, likelihood = fit_both(matching, calibrate)
     n, m = float(class_counts.sum()), target.summary.effective_size
     first, second = prior_terms(matched), prior_terms(likelihood)
     products = source_products(first + second, source, matched.products)

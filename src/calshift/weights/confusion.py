@@ -5,6 +5,7 @@ docs/mathematics.md section 7; paper, section on importance weights.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from calshift.engines.base import Engine
 from calshift.weights.influence import WeightFit
 from calshift.weights.moment_matching import (
     LinearInfluence,
+    MomentPass,
     Moments,
     linear_moments,
     scatter_matrix,
@@ -45,11 +47,24 @@ class PredictedClasses(Frozen):
 
 def bbse(source: Engine, target: Engine, class_counts: np.ndarray, *, soft: bool) -> WeightFit:
     """Black-box shift estimation: least squares of C w = mu, w >= 0, sum pi w = 1."""
+    return plan_bbse(source, target, class_counts, soft=soft)()
+
+
+def plan_bbse(
+    source: Engine, target: Engine, class_counts: np.ndarray, *, soft: bool
+) -> Callable[[], WeightFit]:
+    """`bbse` of later, with its sums made along with the next passes over files or tables."""
     features = PredictedClasses(soft)
     source, target = _reduce_rows(source, target, len(class_counts), soft)
-    moments = linear_moments(features, source, target, class_counts)
-    found = solve_moment_matching(features, moments, target, class_counts > 0)
-    return replace(found, source=source)
+    sums = MomentPass(features, class_counts)
+    sums.plan(source, target)
+
+    def solve() -> WeightFit:
+        moments = sums.total(source, target)
+        found = solve_moment_matching(features, moments, target, class_counts > 0)
+        return replace(found, source=source)
+
+    return solve
 
 
 def _reduce_rows(source: Engine, target: Engine, K: int, soft: bool) -> tuple[Engine, Engine]:

@@ -5,9 +5,9 @@ docs/mathematics.md section 7; paper, section on importance weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from calshift._core.frozen import Frozen
 from calshift._core.linalg import constrained_inverse
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
+from calshift.engines.plan import plan
 from calshift.scaling.calibrator import Scaling, Uncalibrated
 from calshift.scaling.fit import fit_scaling
 from calshift.weights.em_solver import (
@@ -26,7 +27,9 @@ from calshift.weights.em_solver import (
     select_prior_strength,
 )
 from calshift.weights.influence import FeatureInfluence, WeightFit, label_terms
-from calshift.weights.row_products import LinearTerms
+from calshift.weights.row_products import Features, LinearTerms
+
+PlanWith = Callable[[np.ndarray, Features], None]  # class weights, features of the target
 
 LEAST_SLOPE = 0.05  # of a calibrator, below which the model does not discriminate
 LEAST_FIT = 0.01  # log-likelihood beyond that of the class shares, relative to their entropy
@@ -60,14 +63,28 @@ def fit_likelihood(
     calibrate: Scaling | Uncalibrated,
     *,
     prior: bool = False,
+    plan_with: PlanWith | None = None,
 ) -> WeightFit:
-    """`em` with a calibrator that has been fitted."""
-    mean = source.total(lambda batch: batch.frequency @ calibrate(batch)) / class_counts.sum()
+    """`em` with a calibrator that has been fitted.
+
+    ``plan_with(weights, z)`` is called before the last pass over the target, for sums with the
+    features z of the influence function that are to be made along with it.
+    """
+    mean = source.total(partial(_sum_probabilities, calibrate)) / class_counts.sum()
     if prior:
         mixture = select_prior_strength(target, calibrate, mean)
     else:
         mixture = maximize_mixture(target, calibrate, mean, np.zeros(len(mean)))
-    return _make_fit(source, target, class_counts, calibrate, mean, mixture)
+    return _make_fit(source, target, class_counts, calibrate, mean, mixture, plan_with)
+
+
+def plan_mean(source: Engine, calibrate: Scaling | Uncalibrated) -> None:
+    """Make the source's mean prediction along with its next pass, for `fit_likelihood`."""
+    plan(source, partial(_sum_probabilities, calibrate))
+
+
+def _sum_probabilities(calibrate: Scaling | Uncalibrated, batch: Predictions) -> np.ndarray:
+    return np.asarray(batch.frequency @ calibrate(batch))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +101,8 @@ class LikelihoodInfluence(FeatureInfluence):
     ----------
     calibrate : batch -> p
     seen : (K,) bool
-    ratio, target_mean : v and zbar, (S,)
+    ratios : batch -> z, (rows, S)
+    target_mean : zbar, (S,)
     inverse : Q, (S, S)
     by_probability, by_slope, by_label : X_p (S, S), X_g (S, slopes), X_y (S, S)
     mean, slope_mean, prior : of p, g and 1_y
@@ -94,7 +112,7 @@ class LikelihoodInfluence(FeatureInfluence):
 
     calibrate: Scaling | Uncalibrated
     seen: np.ndarray
-    ratio: np.ndarray
+    ratios: MixtureRatios
     target_mean: np.ndarray
     inverse: np.ndarray
     by_probability: np.ndarray
@@ -112,7 +130,7 @@ class LikelihoodInfluence(FeatureInfluence):
 
     def _find_target_terms(self) -> LinearTerms:
         constant = -(self.inverse @ self.target_mean)[None]
-        return LinearTerms((MixtureRatios(self.calibrate, self.ratio),), (self.inverse,), constant)
+        return LinearTerms((self.ratios,), (self.inverse,), constant)
 
     def _find_base_terms(self) -> LinearTerms:
         """Of the source prior: class shares, or mean prediction."""
@@ -168,6 +186,7 @@ def _make_fit(
     calibrate: Scaling | Uncalibrated,
     mean: np.ndarray,
     mixture: MixtureFit,
+    plan_with: PlanWith | None,
 ) -> WeightFit:
     """Weights q / pi, relative to the class shares if the calibrator has biases.
 
@@ -179,6 +198,9 @@ def _make_fit(
     biased = calibrate.biased
     base = prior if biased else mean
     weights = v * mixture.mean / base  # q = v zbar, the mean posterior probability
+    ratios = MixtureRatios(calibrate, v)
+    if plan_with is not None:
+        plan_with(weights, ratios)
     G = constrained_inverse(mixture.curvature, v > 0)
     by_prior = (np.diag(mixture.mean) - v[:, None] * mixture.square) @ G
     by_mean = by_prior / base[:, None]
@@ -194,7 +216,7 @@ def _make_fit(
         by_parameter -= (weights / mean)[:, None] * on_mean
         by_probability = -by_mean - np.diag(weights / mean)
     influence = LikelihoodInfluence(
-        calibrate, seen, v, mixture.mean, by_target, by_probability, by_parameter[:, :slopes],
+        calibrate, seen, ratios, mixture.mean, by_target, by_probability, by_parameter[:, :slopes],
         by_label, mean, slope_mean, prior, None if biased else on_mean,
     )  # fmt: skip
     fit = calibrate.fit if isinstance(calibrate, Scaling) else log_likelihood(source, calibrate) / n
@@ -234,12 +256,17 @@ def _calibrator_influence(
 
 def log_likelihood(source: Engine, calibrate: Uncalibrated) -> float:
     """Of the source's labels."""
+    return float(source.total(partial(_sum_logarithms, calibrate)))
 
-    def kernel(batch: Predictions) -> float:
-        hit = calibrate(batch)[np.arange(len(batch)), batch.codes(calibrate.seen)]
-        return float(batch.frequency @ np.log(hit))
 
-    return float(source.total(kernel))
+def plan_log_likelihood(source: Engine, calibrate: Uncalibrated) -> None:
+    """Make `log_likelihood` along with the next pass."""
+    plan(source, partial(_sum_logarithms, calibrate))
+
+
+def _sum_logarithms(calibrate: Uncalibrated, batch: Predictions) -> float:
+    hit = calibrate(batch)[np.arange(len(batch)), batch.codes(calibrate.seen)]
+    return float(batch.frequency @ np.log(hit))
 
 
 def _notes(

@@ -26,8 +26,14 @@ from calshift.engines.base import Engine
 from calshift.scaling.calibrator import Scaling, Uncalibrated
 from calshift.scaling.fit import expected_gain, fit_scaling
 from calshift.weights.influence import WeightFit, covariances, prior_terms, source_products
-from calshift.weights.likelihood import fit_likelihood, log_likelihood
-from calshift.weights.moment_matching import linear_moments, moment_sizes, solve_moment_matching
+from calshift.weights.likelihood import (
+    fit_likelihood,
+    log_likelihood,
+    plan_log_likelihood,
+    plan_mean,
+)
+from calshift.weights.moment_matching import MomentPass, moment_sizes, solve_moment_matching
+from calshift.weights.row_products import Features
 
 LEAST_RATIO = 0.05  # of a weight in the features: a smaller one would dominate the moments
 MOST_SLOPES = 30  # classes, up to which each may have a slope of its own
@@ -51,9 +57,9 @@ class EfficientPosterior(Frozen):
 
 def matched(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightFit:
     """Matching of efficient features, tuned by the weights of em-bcts."""
+    matching = EfficientMatching(source, target, class_counts)
     calibrate = fit_scaling("bcts", source, class_counts)
-    likelihood = fit_likelihood(source, target, class_counts, calibrate)
-    found = fit_matched(source, target, class_counts, calibrate, likelihood)
+    found, likelihood = fit_both(matching, calibrate)
     return replace(
         found,
         iterations=likelihood.iterations,
@@ -62,40 +68,69 @@ def matched(source: Engine, target: Engine, class_counts: np.ndarray) -> WeightF
     )
 
 
-def fit_matched(
-    source: Engine,
-    target: Engine,
-    class_counts: np.ndarray,
-    calibrate: Scaling,
-    likelihood: WeightFit,
-) -> WeightFit:
-    """Matching of the features with the most precise prior, tuned by weights of the likelihood."""
-    n, m, seen = class_counts.sum(), target.summary.size, class_counts > 0
-    weights, found = np.maximum(likelihood.weights, LEAST_RATIO), []
-    key = "candidates", class_counts.tobytes(), calibrate.parameters.tobytes()
-    find = partial(_candidates, source, class_counts, calibrate)
-    candidates: list[Scaling | Uncalibrated] = remember(source, key, find)
-    other = likelihood.influence.target_terms.features[0] if len(candidates) == 1 else None
-    for posterior in candidates:
-        features = EfficientPosterior(posterior, weights, float(n / (n + m)))
-        moments = linear_moments(features, source, target, class_counts, other=other)
-        found.append(solve_moment_matching(features, moments, target, seen, moment_sizes(moments)))
-    if len(found) == 1:
-        return found[0]
-    sizes = n, target.summary.effective_size
-    found = [replace(fit, products=source_products(prior_terms(fit), source)) for fit in found]
-    return min(found, key=lambda fit: float(np.trace(covariances(fit, source, sizes)[0])))
+class EfficientMatching:
+    """Matching of the features with the most precise prior, tuned by weights of the likelihood.
+
+    Step by step, as soon as something is known: what it needs later is then summed along with
+    passes of others over files or Spark tables.
+    """
+
+    def __init__(self, source: Engine, target: Engine, class_counts: np.ndarray) -> None:
+        self.source, self.target, self.counts = source, target, class_counts
+        self.plain = Uncalibrated(class_counts > 0)
+        self.candidates: list[Scaling | Uncalibrated] = []
+        self.passes: list[MomentPass] = []
+        plan_log_likelihood(source, self.plain)
+
+    def choose(self, calibrate: Scaling) -> None:
+        """Find the candidates for the posterior, the calibrated predictions among them."""
+        key = "candidates", self.counts.tobytes(), calibrate.parameters.tobytes()
+        find = partial(_candidates, self.source, self.counts, calibrate, self.plain)
+        self.candidates = remember(self.source, key, find)
+
+    def plan(self, weights: np.ndarray, ratios: Features) -> None:
+        """Plan the sums for these weights, and for products with the features of their method."""
+        n, m = self.counts.sum(), self.target.summary.size
+        weights, rho = np.maximum(weights, LEAST_RATIO), float(n / (n + m))
+        other = ratios if len(self.candidates) == 1 else None
+        for posterior in self.candidates:
+            features = EfficientPosterior(posterior, weights, rho)
+            self.passes.append(MomentPass(features, self.counts, other=other))
+            self.passes[-1].plan(self.source, self.target)
+
+    def fit(self) -> WeightFit:
+        """The weights of the most precise candidate."""
+        found = [self._solve(one) for one in self.passes]
+        if len(found) == 1:
+            return found[0]
+        sizes, source = (self.counts.sum(), self.target.summary.effective_size), self.source
+        found = [replace(fit, products=source_products(prior_terms(fit), source)) for fit in found]
+        return min(found, key=lambda fit: float(np.trace(covariances(fit, source, sizes)[0])))
+
+    def _solve(self, one: MomentPass) -> WeightFit:
+        moments = one.total(self.source, self.target)
+        asked = self.target, self.counts > 0, moment_sizes(moments)
+        return solve_moment_matching(one.features, moments, *asked)
+
+
+def fit_both(matching: EfficientMatching, calibrate: Scaling) -> tuple[WeightFit, WeightFit]:
+    """The matched weights, and those of the likelihood by which they are tuned."""
+    source, asked = matching.source, (matching.source, matching.target, matching.counts)
+    plan_mean(source, calibrate)
+    matching.choose(calibrate)
+    likelihood = fit_likelihood(*asked, calibrate, plan_with=matching.plan)
+    return matching.fit(), likelihood
 
 
 def _candidates(
-    source: Engine, class_counts: np.ndarray, calibrate: Scaling
+    source: Engine, class_counts: np.ndarray, calibrate: Scaling, plain: Uncalibrated
 ) -> list[Scaling | Uncalibrated]:
     """The likeliest posterior by Akaike's criterion, and plain predictions where they are far off.
 
     Where labels have a predicted probability of 0, logarithms of predictions are poor features.
     """
-    n, plain = float(class_counts.sum()), Uncalibrated(class_counts > 0)
-    raw, criterion = log_likelihood(source, plain), n * calibrate.fit - len(calibrate.parameters)
+    n, raw = float(class_counts.sum()), log_likelihood(source, plain)
+    criterion = n * calibrate.fit - len(calibrate.parameters)
     best = calibrate
     more = int(np.count_nonzero(class_counts)) - 1
     if more < MOST_SLOPES and expected_gain("vs", source, class_counts, calibrate) > LIKELY * more:

@@ -20,8 +20,15 @@ from calshift._core.linalg import (
 )
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
+from calshift.engines.plan import plan
 from calshift.weights.influence import FeatureInfluence, WeightedFeatures, WeightFit, label_terms
-from calshift.weights.row_products import Features, LinearTerms, RowProducts, sum_products
+from calshift.weights.row_products import (
+    Features,
+    LinearTerms,
+    ProductPass,
+    RowProducts,
+    sum_products,
+)
 
 TIE = 1e-7  # weight of the distance to the centre, which selects among equally good solutions
 
@@ -59,27 +66,54 @@ def linear_moments(
 
     ``other`` features of the target are multiplied with them too.
     """
-    seen = class_counts > 0
-    prior = class_counts[seen] / class_counts.sum()
+    return MomentPass(features, class_counts, products=products, other=other).total(source, target)
 
-    def by_label(batch: Predictions) -> Tally:
-        a, f = features(batch), batch.sample_weight
-        square = (np.ones(len(a)) if f is None else f) @ a**2
-        sums = sum_groups(batch.codes(seen), a, len(prior), f).T
-        return Tally(confusion=sums, square=square)
 
-    n, (confusion, source_square) = class_counts.sum(), source.total(by_label).values()
-    if products:
-        pairs = (
-            [(features, features)] if other is None else [(features, features), (features, other)]
-        )
-        known = sum_products(target, pairs)
-        m, mean = float(known.rows[0]), known.sums[id(features)][0]
-        square = np.diag(known.pair(features, features))
-    else:
-        known, (m, mean, square) = None, target.total(partial(_sum_squares, features)).values()
-    size = np.sqrt(source_square / n + square / m)
-    return Moments(confusion / n, mean / m, size, prior, known)
+class MomentPass:
+    """`linear_moments`, whose passes can be planned along with others."""
+
+    def __init__(
+        self,
+        features: Features,
+        class_counts: np.ndarray,
+        *,
+        products: bool = True,
+        other: Features | None = None,
+    ) -> None:
+        self.features, self.counts = features, class_counts
+        self.by_label = partial(_sum_by_label, features, class_counts > 0)
+        self.squares = partial(_sum_squares, features)
+        pairs = [(features, features)] + ([] if other is None else [(features, other)])
+        self.products = ProductPass(pairs) if products else None
+
+    def plan(self, source: Engine | None, target: Engine) -> None:
+        """Make the sums along with the next passes over files or Spark tables."""
+        if source is not None:
+            plan(source, self.by_label)
+        if self.products is None:
+            plan(target, self.squares)
+        else:
+            self.products.plan(target)
+
+    def total(self, source: Engine, target: Engine) -> Moments:
+        """The moments of both samples."""
+        n, (confusion, source_square) = self.counts.sum(), source.total(self.by_label).values()
+        if self.products is None:
+            known, (m, mean, square) = None, target.total(self.squares).values()
+        else:
+            known = self.products.total(target)
+            m, mean = float(known.rows[0]), known.sums[id(self.features)][0]
+            square = np.diag(known.pair(self.features, self.features))
+        size = np.sqrt(source_square / n + square / m)
+        return Moments(confusion / n, mean / m, size, self.counts[self.counts > 0] / n, known)
+
+
+def _sum_by_label(features: Features, seen: np.ndarray, batch: Predictions) -> Tally:
+    """Features by label, and the sums of their squares."""
+    a, f = features(batch), batch.sample_weight
+    square = (np.ones(len(a)) if f is None else f) @ a**2
+    sums = sum_groups(batch.codes(seen), a, int(seen.sum()), f).T
+    return Tally(confusion=sums, square=square)
 
 
 def _sum_squares(features: Features, batch: Predictions) -> Tally:

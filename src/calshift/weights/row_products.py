@@ -17,6 +17,7 @@ from calshift._core.addable import Tally
 from calshift._core.linalg import sum_groups
 from calshift._core.predictions import Predictions
 from calshift.engines.base import Engine
+from calshift.engines.plan import plan
 
 Features = Callable[[Predictions], np.ndarray]  # batch -> (rows, L), not to be written to
 
@@ -137,23 +138,51 @@ def sum_products(
     With ``seen``, the classes of a source, sums are by label, and a row of weight below 1 counts by
     its square; otherwise rows count by their weights. ``more`` is summed in the same pass.
     """
-    before = RowProducts(np.zeros(0), {}, {}, ()) if known is None else known
-    there = before.squares.keys()
-    missing = [(x, y) for x, y in pairs if not {(id(x), id(y)), (id(y), id(x))} & there]
-    if known is not None and not missing and more is None:
-        return known
-    wanted = () if more is None else more.features
-    features = {id(x): x for x in (*(x for pair in missing for x in pair), *wanted)}
-    keys, kept = tuple(features), tuple(features.values())
-    which = tuple(dict.fromkeys((keys.index(id(x)), keys.index(id(y))) for x, y in missing))
-    sums: Tally = engine.total(_Products(kept, which, seen, before.sums.keys(), more))
-    return RowProducts(
-        sums["rows"],
-        before.sums | {keys[k]: one for k, one in sums["sums"].items()},
-        before.squares | {(keys[k], keys[j]): sums["squares"][i] for i, (k, j) in enumerate(which)},
-        before.features + kept,
-        sums.get("more", Tally()),
-    )
+    return ProductPass(pairs, seen, known, more).total(engine)
+
+
+class ProductPass:
+    """`sum_products`, which can be planned along with another pass."""
+
+    def __init__(
+        self,
+        pairs: Iterable[tuple[Features, Features]],
+        seen: np.ndarray | None = None,
+        known: RowProducts | None = None,
+        more: WithFeatures | None = None,
+    ) -> None:
+        self.known = RowProducts(np.zeros(0), {}, {}, ()) if known is None else known
+        there = self.known.squares.keys()
+        missing = [(x, y) for x, y in pairs if not {(id(x), id(y)), (id(y), id(x))} & there]
+        wanted = () if more is None else more.features
+        features = {id(x): x for x in (*(x for pair in missing for x in pair), *wanted)}
+        self.keys, self.features = tuple(features), tuple(features.values())
+        places = ((self.keys.index(id(x)), self.keys.index(id(y))) for x, y in missing)
+        self.which = tuple(dict.fromkeys(places))
+        self.summand: _Products | None = None
+        if known is None or missing or more is not None:
+            self.summand = _Products(self.features, self.which, seen, self.known.sums.keys(), more)
+
+    def plan(self, engine: Engine) -> None:
+        """Make the sums along with the next pass over files or a Spark table."""
+        if self.summand is not None:
+            plan(engine, self.summand)
+
+    def total(self, engine: Engine) -> RowProducts:
+        """What was known, and the new sums over the rows."""
+        if self.summand is None:
+            return self.known
+        sums: Tally = engine.total(self.summand)
+        squares = {
+            (self.keys[k], self.keys[j]): sums["squares"][i] for i, (k, j) in enumerate(self.which)
+        }
+        return RowProducts(
+            sums["rows"],
+            self.known.sums | {self.keys[k]: one for k, one in sums["sums"].items()},
+            self.known.squares | squares,
+            self.known.features + self.features,
+            sums.get("more", Tally()),
+        )
 
 
 class WithFeatures(Protocol):

@@ -67,10 +67,10 @@ class Spark(Engine):
     @cached_property
     def summary(self) -> SampleSummary:
         """Sizes, class counts, names: the first pass."""
-        if self.first:
+        if self.first and not self.planned.waiting:
             self.checkpoint.end(self.first, self._pass_name(summary_terms))
         else:
-            self.first.extend(self._pass(summary_terms))
+            self.first[:] = self._first_pass()
         if not self.first[1]:
             raise self._no_rows()
         summary = SampleSummary(self.classes, **self.first[0])
@@ -99,6 +99,16 @@ class Spark(Engine):
     def total(self, kernel: Summand) -> Any:
         """kernel(batch) summed over the table; the empty sum is 0."""
         return self.planned.total(kernel, lambda summed: self._pass(summed)[0])
+
+    def _first_pass(self) -> list[Any]:
+        """Terms of the summary, rows and partitions; sums that were planned are made too."""
+        found: list[Any] = []
+
+        def sum_up(kernel: Summand) -> Any:
+            found.extend(self._pass(kernel))
+            return found[0]
+
+        return [self.planned.total(summary_terms, sum_up), *found[1:]]
 
     def _pass_name(self, kernel: Summand) -> str:
         return f"{self.name} {kernel_name(kernel)}"
