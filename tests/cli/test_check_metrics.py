@@ -79,9 +79,9 @@ def test_metrics_are_those_of_target_metrics(three, tmp_path):
 
 def test_weights_are_estimated_and_label_shift_is_tested_once(three, tmp_path, monkeypatch):
     calls = []
-    estimate, check = calshift.weights.estimate_weights, calshift.api.calibration.label_shift_check
+    estimate, check = calshift.weights.plan_weights, calshift.api.calibration.label_shift_check
     monkeypatch.setattr(
-        "calshift.weights.estimate_weights",
+        "calshift.weights.plan_weights",
         lambda *a, **k: calls.append("weights") or estimate(*a, **k),
     )
     for module in ("calibration", "label_shift"):

@@ -75,9 +75,13 @@ def means(bins, target_bins, scores):
 def hats_of(sums, k, w):
     """(B, L) the hats of an event at its bins."""
     basis = fit_residuals(bin_sums_of(sums, w / w.max()), sums.edges).basis
-    rows, columns = k * basis.left.shape[1], k * basis.width
-    bins = len(sums.edges[k]) + 1
-    return basis.design.toarray()[rows : rows + bins, columns : columns + basis.count[k]]
+    one = np.zeros((len(basis.left), basis.width))
+    hats = []
+    for knot in range(basis.count[k]):
+        one[:] = 0.0
+        one[k, knot] = 1.0
+        hats.append(basis.evaluate(one)[k, : len(sums.edges[k]) + 1])
+    return np.stack(hats, axis=1)
 
 
 @dataclass

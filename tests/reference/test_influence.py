@@ -14,6 +14,7 @@ import pytest
 
 from calshift import Predictions
 from calshift.engines import Arrays
+from calshift.scaling.calibrator import Uncalibrated
 from calshift.scaling.fit import Prior, fit_scaling
 from calshift.weights import METHODS, estimate_weights
 from calshift.weights.likelihood import fit_likelihood
@@ -132,14 +133,19 @@ def test_influence_of_matched_weights_and_of_auto(method, seed, monkeypatch):
     counts = np.bincount(source.y).astype(float)
     calibrate = fit_scaling("bcts", Arrays(source), counts)
     tuned = fit_likelihood(Arrays(source), Arrays(target), counts, calibrate)
-    posteriors = MATCHED._candidates(Arrays(source), counts, calibrate)[:1]
+    posteriors = MATCHED._candidates(Arrays(source), counts, calibrate, Uncalibrated(counts > 0))[
+        :1
+    ]
     found = estimate_weights(method, Arrays(source), Arrays(target))
     monkeypatch.setattr(MATCHED, "_candidates", lambda *_: posteriors)
 
     def matching(pair):
         one, other = map(Arrays, pair)
         own = np.bincount(pair[0].y, pair[0].frequency)
-        return MATCHED.fit_matched(one, other, own, calibrate, tuned).weights
+        again = MATCHED.EfficientMatching(one, other, own)
+        again.choose(calibrate)
+        again.plan(tuned.weights, tuned.influence.ratios)
+        return again.fit().weights
 
     share = found.influence.inner.share if method == "auto" else 0.0
     assert (method == "auto") == (0 < share <= 1)

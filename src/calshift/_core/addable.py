@@ -23,7 +23,7 @@ class Tally(dict[Any, Any]):
 def add_up(values: Iterable[Any]) -> Any:
     """The sum of the values, added in their order; 0 if there are none.
 
-    What is added to is the sum of the first two, which nobody else holds.
+    Later values are added in place to the sum of the first two, which belongs to no caller.
     """
     parts = iter(values)
     total: Any = 0
