@@ -11,6 +11,7 @@ import pytest
 import calshift
 from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
+from calshift.engines.checkpoint import Checkpoint
 from calshift.engines.plan import plan
 from calshift.engines.run import Run
 from tests.engines.samples import P_SOURCE, P_TARGET, Y_SOURCE, cut, source_batches
@@ -134,3 +135,42 @@ def test_rows_in_memory_need_no_plan():
     sample = Arrays(Predictions(P_TARGET))
     plan(sample, Power(2))
     assert isinstance(sample.total(Power(1)), float)
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+def test_a_default_call_reads_a_large_target_eight_times():
+    """One pass for sizes and cells, four or five of Newton's method, and two or three others."""
+    simulation = calshift.simulate.GaussianSimulation(n_classes=3, seed=2)
+    (p, y), (q, _) = simulation.source(4000, rng=1), simulation.target(40_000, rng=2)
+    source, target = Counted([(p, y)]), Counted([q[:15_000], q[15_000:]])
+    scanned = calshift.scan(source), None, calshift.scan(target, labelled=False)
+    found = calshift.target_calibration_error(*scanned)
+    assert target.passes <= 8
+    whole = calshift.target_calibration_error(p, y, q)
+    assert found.estimate == pytest.approx(whole.estimate, rel=1e-9)
+    assert found.trusted == whole.trusted
+
+
+def test_a_run_with_known_counts_has_the_passes_of_the_first(tmp_path, monkeypatch):
+    """The first pass has more than the counts, which are known when the run is resumed."""
+    source, target = Counted(source_batches()), Counted()
+    samples = calshift.scan(source), None, calshift.scan(target)
+    expected = calshift.check_label_shift(P_SOURCE, Y_SOURCE, P_TARGET)
+    resumed = Checkpoint.begin
+    passes = []
+
+    def begin(self, name):
+        passes.append(name)
+        if len(passes) == 3:
+            raise KeyboardInterrupt
+        return resumed(self, name)
+
+    monkeypatch.setattr(Checkpoint, "begin", begin)
+    with pytest.raises(KeyboardInterrupt):
+        calshift.check_label_shift(*samples, checkpoint=tmp_path / "run.npz")
+    monkeypatch.setattr(Checkpoint, "begin", resumed)
+    read = target.passes
+    found = calshift.check_label_shift(*samples, checkpoint=tmp_path / "run.npz")
+    assert found.p_value == expected.p_value
+    assert found.statistic == pytest.approx(expected.statistic, rel=1e-12)
+    assert target.passes == read  # what the first run had summed is in the checkpoint
