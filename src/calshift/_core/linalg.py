@@ -139,7 +139,8 @@ def group_by_width(count: np.ndarray) -> list[tuple[np.ndarray, int]]:
 
     A few events may have many times as many as the others, which are padded to their number.
     """
-    most, narrow = int(count.max()), int(np.quantile(count, NARROW))
+    ordered = np.sort(count)
+    most, narrow = int(ordered[-1]), int(ordered[int(NARROW * (len(count) - 1))])
     if 2 * narrow > most:
         return [(np.arange(len(count)), most)]
     wide = count > narrow
@@ -203,8 +204,19 @@ def sum_groups(
     if values.shape[1] <= FEW_SUMS:
         columns = values.T if weight is None else values.T * weight
         return np.stack([np.bincount(code, column, size) for column in columns], axis=1)
+    each = np.ones(len(code)) if weight is None else weight
+    return np.asarray(sparse_columns(each, code, np.arange(len(code) + 1), size) @ values)
+
+
+def sparse_columns(values: np.ndarray, row: np.ndarray, start: np.ndarray, rows: int) -> Any:
+    """(rows, columns) sparse, from the values of each column, where it starts, and their rows.
+
+    A few values take less time than the checks of scipy's constructor, which are left out.
+    """
     from scipy.sparse import csc_matrix  # late: importing calshift must be fast
 
-    each = np.ones(len(code)) if weight is None else weight
-    groups = csc_matrix((each, code, np.arange(len(code) + 1)), (size, len(code)))
-    return np.asarray(groups @ values)
+    kind = np.int32 if max(len(values), rows, len(start)) < 2**31 else np.int64
+    found = csc_matrix((rows, len(start) - 1))
+    found.indptr = start.astype(kind, copy=False)
+    found.indices, found.data = row.astype(kind, copy=False), np.asarray(values, dtype=float)
+    return found

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calshift._core.linalg import group_by_width
+from calshift._core.linalg import group_by_width, sparse_columns
 from calshift.binning.edges import FINE_BINS
 from calshift.compiled import fastest
 
@@ -246,12 +246,10 @@ class HatBasis:
 
 def _transposed(left: np.ndarray, near: np.ndarray, far: np.ndarray, width: int) -> Any:
     """(E R, E B) sparse: values of each bin at the knot before it and at the one after it."""
-    from scipy.sparse import csc_matrix  # late: importing calshift must be fast
-
     first = (np.arange(len(left)) * width)[:, None]
     knots = np.stack([left + first, np.minimum(left + 1, width - 1) + first], axis=2).ravel()
     values, starts = np.stack([near, far], axis=2).ravel(), np.arange(0, 2 * left.size + 1, 2)
-    return csc_matrix((values, knots, starts), (len(left) * width, left.size))
+    return sparse_columns(values, knots, starts, len(left) * width)
 
 
 def _padded(values: np.ndarray, more: int) -> np.ndarray:

@@ -14,18 +14,13 @@ from typing import Any
 import numpy as np
 
 from calshift._core.addable import Tally, add_up
+from calshift._core.linalg import sparse_columns
 from calshift._core.predictions import Predictions
 from calshift.binning.placement import ScoreBlock, labelled_blocks, true_event
 from calshift.compiled import fastest
 from calshift.estimators.regression import SMALLEST_GAP, sign
 from calshift.inference.drift_sums import DriftTerms
-from calshift.inference.row_influence import (
-    InfluenceTables,
-    RowTerms,
-    sparse_columns,
-    sparse_rows,
-    sum_by_label,
-)
+from calshift.inference.row_influence import InfluenceTables, RowTerms, sparse_rows, sum_by_label
 from calshift.inference.signed_residuals import SignedResiduals
 from calshift.weights.influence import ScaledWeights
 

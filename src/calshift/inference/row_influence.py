@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from calshift._core.addable import Tally
+from calshift._core.linalg import sparse_columns
 from calshift._core.predictions import Predictions
 from calshift.binning.placement import BinLocator, ScoreBlock
 from calshift.compiled import fastest
@@ -241,28 +242,13 @@ def sum_weighted_rows(
 
 def sparse_rows(values: np.ndarray, place: np.ndarray, width: int) -> Any:
     """(n, width) sparse: each row has one value an event, of (E, n)."""
-    from scipy.sparse import csr_matrix  # late: importing calshift must be fast
-
     E, n = values.shape
-    kind = np.int32 if max(values.size, width) < 2**31 else np.int64
-    found = csr_matrix((n, width))  # filled in, since its constructor would search for errors
-    found.indptr = np.arange(0, n * E + 1, E, dtype=kind)
-    found.indices = place.T.astype(kind, order="C").ravel()
-    found.data = values.T.ravel()
-    return found
-
-
-def sparse_columns(values: np.ndarray, row: np.ndarray, start: np.ndarray, rows: int) -> Any:
-    """(rows, columns) sparse, from the values of each column, where it starts, and their rows."""
-    from scipy.sparse import csc_matrix
-
-    return csc_matrix((values, row, start), (rows, len(start) - 1))
+    return sparse_columns(values.T.ravel(), place.T.ravel(), np.arange(0, n * E + 1, E), width).T
 
 
 def sum_by_label(batch: Predictions, values: np.ndarray) -> np.ndarray:
     """(K, ...) rows of values summed by label."""
-    from scipy.sparse import csr_matrix
-
-    shape = (len(batch), batch.n_classes)
-    labels = csr_matrix((batch.frequency, batch.labels, np.arange(len(batch) + 1)), shape)
-    return np.asarray(labels.T @ values)
+    starts = np.arange(len(batch) + 1)
+    return np.asarray(
+        sparse_columns(batch.frequency, batch.labels, starts, batch.n_classes) @ values
+    )
