@@ -94,6 +94,11 @@ def labelled(a: Sample, kinds: int) -> tuple:
     return a.score, a.bins, a.true, a.group, a.weight, a.frequency, a.fit, 0.1, *hats, sums, means
 
 
+def products(a: Sample) -> tuple:
+    rows, hats = (a.score, a.bins, a.true, a.weight, a.frequency), labelled(a, 1)[8:10]
+    return *rows, a.fit[:2], 0.1, *hats, a.sketch[0, a.true], np.zeros((E, 7, D))
+
+
 def matrix(a: Sample) -> np.ndarray:
     """Rows with ties."""
     return np.ascontiguousarray(np.round(a.score, 1).T)
@@ -115,6 +120,7 @@ CASES = [
     (label_tables.sum_residuals, lambda a: (a.score.T, a.true % E, a.frequency)),
     (row_sums.sum_groups, lambda a: (a.score, a.bins, B, a.true, a.group, 1, a.frequency)),
     (row_sums.sum_groups, lambda a: (a.score, a.bins, B, a.true, a.group, 3, a.frequency)),
+    (influence_sums.add_products, products),
     (row_sums.add_labelled, lambda a: labelled(a, 4)),
     (row_sums.add_labelled, lambda a: labelled(a, 1)),
     (influence_sums.add_influence, lambda a: influence(a, 3, a.through, -1.0)),

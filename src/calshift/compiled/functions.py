@@ -647,3 +647,35 @@ def add_labelled(
                 at[2, r, s] += near * near * f
                 at[2, r2, s] += far * far * f
                 at[3, r, s] += near * far * f
+
+
+@compiled
+def add_products(
+    score: np.ndarray, bins: np.ndarray, true: np.ndarray, weight: np.ndarray,
+    frequency: np.ndarray | None, fit: np.ndarray, least: float, left: np.ndarray,
+    share: np.ndarray, others: np.ndarray, sums: np.ndarray,
+) -> None:  # fmt: skip
+    """Add X' w e / (1 - l) others, (E, R, S), over labelled rows of some events; others (n, S).
+
+    ``fit`` (2, E, B) has g and leverage of the bins, ``left`` and ``share`` (E, B) their hats.
+    """
+    (E, n), S, last = score.shape, others.shape[1], sums.shape[1] - 1
+    u = np.empty(TILE)
+    for start in range(0, n, TILE):
+        rows = slice(start, min(start + TILE, n))
+        one, w = others[rows], weight[rows]
+        for k in range(E):
+            place, at = bins[k, rows], sums[k]
+            _find_residuals(score[k, rows], true[rows], k, u)
+            for i in range(len(place)):
+                b, f = place[i], 1.0 if frequency is None else min(frequency[start + i], 1.0)
+                gap = max(1.0 - fit[1, k, b] * (w[i] * f), least)
+                left_out = (u[i] - fit[0, k, b]) * w[i] / gap
+                far = share[k, b] * left_out
+                near, r = left_out - far, left[k, b]
+                here, there = at[r], at[min(r + 1, last)]
+                for s in range(S):
+                    here[s] += near * one[i, s]
+                if far != 0.0:
+                    for s in range(S):
+                        there[s] += far * one[i, s]

@@ -16,6 +16,7 @@ import numpy as np
 from calshift._core.addable import Tally, add_up
 from calshift._core.linalg import sparse_columns
 from calshift._core.predictions import Predictions
+from calshift.binning.hat_basis import HatBasis
 from calshift.binning.placement import ScoreBlock, labelled_blocks, true_event
 from calshift.compiled import fastest
 from calshift.estimators.regression import SMALLEST_GAP, sign
@@ -290,12 +291,40 @@ def through_weight_sums(batch: Predictions, tables: InfluenceTables, phi: np.nda
     f = batch.sample_weight
     counted = phi if f is None else phi * batch.squared_frequency[:, None]
     short = tables.project(counted)
-    cross = np.zeros((*tables.fits.coefficients.shape, short.shape[1]))
+    fits, edges = tables.fits, tables.locator.edges
+    cross = np.zeros((*fits.coefficients.shape, short.shape[1]))
     w = tables.scaled_weights.values[batch.labels]
-    for block, u in labelled_blocks(batch, tables.locator):
-        cross[block.events] = RowTerms(block, u, batch, tables.fits, w).sum_products(short)
+    true = true_event(batch, edges.events, edges.which)
+    for block in tables.locator.blocks(batch):
+        here = block.events
+        assert block.bins is not None
+        fit = np.stack([fits.value[here], fits.leverage[here]])
+        hats = fits.basis.left[here], fits.basis.share[here]
+        asked = w, f, fit, SMALLEST_GAP, *hats, short, cross[here]
+        add_products(block.score, block.bins, true - block.first, *asked)
     by_label = sum_by_label(batch, phi)
     return Tally(cross=cross, square=counted.T @ phi, phi_by_label=by_label)
+
+
+@fastest
+def add_products(
+    score: np.ndarray, bins: np.ndarray, true: np.ndarray, weight: np.ndarray,
+    frequency: np.ndarray | None, fit: np.ndarray, least: float, left: np.ndarray,
+    share: np.ndarray, others: np.ndarray, sums: np.ndarray,
+) -> None:  # fmt: skip
+    """Add X' w e / (1 - l) others, (E, R, S), over labelled rows of some events; others (n, S).
+
+    ``fit`` (2, E, B) has g and leverage of the bins, ``left`` and ``share`` (E, B) their hats.
+    """
+    basis = HatBasis(left, share, np.full(len(left), sums.shape[1]))
+    once = weight if frequency is None else weight * np.minimum(frequency, 1.0)
+    for part in ScoreBlock(0, score, bins, left.shape[1]).parts():
+        here, left_out = part.events, part.residuals(true)
+        left_out -= part.at_bins(fit[0])
+        left_out *= weight
+        left_out /= np.maximum(1 - part.at_bins(fit[1]) * once, least)
+        by_place = sparse_rows(left_out, part.place, len(left_out) * part.width)
+        sums[here] += basis.project_rows(here, by_place.T @ others)
 
 
 class BetweenClasses:

@@ -220,14 +220,6 @@ class RowTerms:
         sums = np.bincount(cell.ravel(), counted, size * K).reshape(size, K)
         return self.fits.basis.project_rows(block.events, sums)
 
-    def sum_products(self, others: np.ndarray) -> np.ndarray:
-        """(E, R, S) X' w e / (1 - l) others, others (n, S)."""
-        left_out = self.excess * self.weight
-        left_out /= self.gap
-        assert self.block.bins is not None
-        sums = sum_weighted_rows(self.block.bins, left_out, others, self.block.width)
-        return self.fits.basis.project_rows(self.block.events, sums.reshape(-1, others.shape[1]))
-
 
 @fastest
 def sum_weighted_rows(
