@@ -17,7 +17,7 @@ from tables import write_table
 import calshift
 
 ROWS, BATCH = 20_000, 5_000
-METHODS = ("given", "bbse", "bbse-soft", "rlls", "elsa", "em", "em-bcts", "map")
+METHODS = ("auto", "given", "bbse", "bbse-soft", "rlls", "elsa", "em", "em-bcts", "map")
 CASES = {
     "bins=auto": {"check": False},
     "with the test of label shift": {"check": True},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from functools import cached_property
 from typing import Any, Protocol
@@ -108,6 +108,15 @@ class Batches(Engine):
     def total(self, kernel: Summand) -> Any:
         """kernel(batch) summed over the batches; the empty sum is 0."""
         return self.planned.total(kernel, self._total)
+
+    def record(self, name: str, compute: Callable[[], Any]) -> Any:
+        """What is computed without a pass, or what the checkpoint has of it."""
+        name = f"{self.name} {name}"
+        finished, _, value = self.checkpoint.begin(name)
+        if not finished:
+            value = compute()
+        self.checkpoint.end(value, name)
+        return value
 
     def _total(self, kernel: Summand) -> Any:
         name = self._pass_name(kernel)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+
+import numpy as np
 
 from calshift._core.predictions import Predictions
 from calshift.engines.arrays import Blocks
@@ -22,6 +25,33 @@ def few_rows(engine: Engine) -> Predictions | None:
         return None
     rows, most = subsample(engine), max(FEWEST_ROWS, engine.summary.rows // PART)
     return rows.take(slice(None, None, -(-len(rows) // most)))
+
+
+def start_rows(engine: Engine) -> Predictions | None:
+    """`few_rows` of samples that are not in memory, and all rows of a few that are read in batches.
+
+    These are read as often as a search takes steps, and are in memory anyway.
+    """
+    if engine.in_memory is not None:
+        return None
+    if isinstance(_innermost(engine), Batches) and engine.summary.rows < MANY_ROWS:
+        return subsample(engine)
+    return few_rows(engine)
+
+
+def record(engine: Engine, name: str, compute: Callable[[], list[np.ndarray]]) -> list[np.ndarray]:
+    """What is computed from a subsample, kept in the checkpoint of batches as sums are.
+
+    An interrupted run then need not read the subsample again.
+    """
+    inner = _innermost(engine)
+    return inner.record(name, compute) if isinstance(inner, Batches) else compute()
+
+
+def _innermost(engine: Engine) -> Engine:
+    while isinstance(engine, Blocks | MappedEngine):
+        engine = engine.inner
+    return engine
 
 
 def subsample(engine: Engine) -> Predictions:

@@ -17,7 +17,7 @@ from calshift._core.linalg import inverse
 from calshift.engines import Arrays, Blocks
 from calshift.engines.arrays import remember
 from calshift.engines.base import Engine
-from calshift.engines.subsample import few_rows
+from calshift.engines.subsample import few_rows, record
 from calshift.scaling.calibrator import KINDS, LEAST_PROBABILITY, Scaling
 
 
@@ -100,14 +100,19 @@ def _fit_few(
     kind: str, engine: Engine, class_counts: np.ndarray, floor: float, relaxation: float
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Parameters and strengths fitted to a part of many rows, where the search may start."""
-    rows = few_rows(engine)
-    if rows is None:
-        return None, None
-    counts = np.where(class_counts > 0, rows.class_counts, 0)
-    if np.any((counts < LEAST_START) & (class_counts > 0)):
-        return None, None
-    found = fit_scaling(kind, Blocks(Arrays(rows)), counts, floor, relaxation=relaxation)
-    return found.parameters, found.strength
+
+    def fit() -> list[np.ndarray]:
+        rows = few_rows(engine)
+        if rows is None:
+            return []
+        counts = np.where(class_counts > 0, rows.class_counts, 0)
+        if np.any((counts < LEAST_START) & (class_counts > 0)):
+            return []
+        found = fit_scaling(kind, Blocks(Arrays(rows)), counts, floor, relaxation=relaxation)
+        return [one for one in (found.parameters, found.strength) if one is not None]
+
+    parameters, strength, *_ = [*record(engine, f"{kind} of a part", fit), None, None]
+    return parameters, strength
 
 
 def make_identity(kind: str, class_counts: np.ndarray, floor: float = LEAST_PROBABILITY) -> Scaling:

@@ -15,7 +15,7 @@ from calshift._core.linalg import nonnegative_least_squares
 from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks
 from calshift.engines.base import Engine
-from calshift.engines.subsample import few_rows
+from calshift.engines.subsample import record, start_rows
 
 Posterior = Callable[[Predictions], np.ndarray]  # batch -> (rows, S) class probabilities
 
@@ -191,15 +191,18 @@ def _run_em(sample: Mixture, prior: np.ndarray, steps: int) -> np.ndarray:
 
 
 def _fit_few(sample: Mixture, prior: np.ndarray) -> np.ndarray | None:
-    """v of a part of many rows, where the search may start; None for rows in memory, or few."""
-    if sample.engine.in_memory is not None:  # where EM steps cost less than the part would
-        return None
-    rows = few_rows(sample.engine)
-    if rows is None:
-        return None
-    found = maximize_mixture(Blocks(Arrays(rows)), sample.posterior, prior, 0 * sample.pseudo)
-    v = np.maximum(found.ratio, LEAST_START)
-    return np.asarray(v / (prior @ v))
+    """v of a part of the rows, where the search may start; None for rows in memory."""
+
+    def fit() -> list[np.ndarray]:
+        rows = start_rows(sample.engine)
+        if rows is None:
+            return []
+        found = maximize_mixture(Blocks(Arrays(rows)), sample.posterior, prior, 0 * sample.pseudo)
+        v = np.maximum(found.ratio, LEAST_START)
+        return [v / (prior @ v)]
+
+    found = record(sample.engine, "weights of a part", fit)
+    return found[0] if found else None
 
 
 def _refine(sample: Mixture, here: Point, there: np.ndarray, prior: np.ndarray) -> np.ndarray:
