@@ -28,15 +28,15 @@ def few_rows(engine: Engine) -> Predictions | None:
 
 
 def start_rows(engine: Engine) -> Predictions | None:
-    """`few_rows` of samples that are not in memory, and all rows of a few that are read in batches.
+    """The subsample of rows that are not in memory, where a search has as few passes as possible.
 
-    These are read as often as a search takes steps, and are in memory anyway.
+    Small Spark tables would need a pass for it. None where there is no subsample.
     """
     if engine.in_memory is not None:
         return None
-    if isinstance(_innermost(engine), Batches) and engine.summary.rows < MANY_ROWS:
+    if isinstance(_innermost(engine), Batches) or engine.summary.rows >= MANY_ROWS:
         return subsample(engine)
-    return few_rows(engine)
+    return None
 
 
 def record(engine: Engine, name: str, compute: Callable[[], list[np.ndarray]]) -> list[np.ndarray]:
