@@ -148,15 +148,15 @@ class ResidualRegression:
         """(E,) |a|^2, which is the target's mean of g^2."""
         return np.asarray((self.sums.share * self.value**2).sum(axis=1))
 
-    def times(self, vectors: np.ndarray) -> np.ndarray:
-        """V vectors: (E, R) -> (E, R), or (E, R, S) -> (E, R, S)."""
+    def times(self, vectors: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """V vectors: (E, R) -> (E, R), or (E, R, S) -> (E, R, S), which may be in their place."""
         if self.inverse.ndim == 2:
             shape = self.inverse.shape + (1,) * (vectors.ndim - 2)
             return np.asarray(self.inverse.reshape(shape) * vectors)
         if vectors.ndim == 3:
-            found = np.empty(vectors.shape)
+            found = np.empty(vectors.shape) if out is None else out
             for event, R in enumerate(self.basis.count):  # a few may have many more knots
-                np.matmul(self.inverse[event, :R, :R], vectors[event, :R], out=found[event, :R])
+                found[event, :R] = self.inverse[event, :R, :R] @ vectors[event, :R]
                 found[event, R:] = 0.0
             return found
         return np.asarray((self.inverse @ vectors[..., None])[..., 0])

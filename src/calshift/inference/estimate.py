@@ -165,13 +165,20 @@ def _estimate_by_regression(
         rows=max(source.summary.rows, source.summary.size),
         counts=source.summary.class_effective_size,
         stratified=options.stratified,
-        by_label=by_label.get("excess"),
+        by_weight=_by_weight(fits, by_label.pop("excess", None)),
         by_group=by_group,
         weight_draws=_weight_draws(fits, by_label, weights),
     )
     asked = options.norm, debias, interval, by_label.get("signed"), curves
     found = estimate_events(tables, source, target, *asked)
     return replace(found, merged=fits.merged, sparse=share_on_few_rows(fits))
+
+
+def _by_weight(fits: ResidualRegression, excess: np.ndarray | None) -> np.ndarray:
+    """(E, R, S) in the place of residuals by label, which may be many; (E, R, 0) without these."""
+    if excess is None:
+        return np.zeros((*fits.coefficients.shape, 0))
+    return fits.times(excess, out=excess)
 
 
 def _weight_draws(

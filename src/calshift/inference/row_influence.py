@@ -70,8 +70,8 @@ class InfluenceTables:
     labelled : whether the source is the target too
     rows : of the source, or its size if that is more
     counts : (K,) effective sizes of the source's classes
-    stratified : whether these are fixed by design
-    by_label : (E, R, S) X' e by label of the classes seen; None if the weights are given
+    by_weight : (E, R, S) Gam of the classes seen, or (E, R, 0) if the weights are given
+    stratified : whether the sizes are fixed by design
     by_group : sums over the source by groups of classes with equal weights; None if these are
         too many, or rows count less than one
     weight_draws : what drawn class weights change, or None
@@ -83,25 +83,16 @@ class InfluenceTables:
     labelled: bool
     rows: float
     counts: np.ndarray
+    by_weight: np.ndarray
     stratified: bool = False
-    by_label: np.ndarray | None = None
     by_group: GroupSums | None = None
     weight_draws: WeightDraws | None = None
 
     @cached_property
-    def by_weight(self) -> np.ndarray:
-        """(E, R, S) Gam, or (E, R, 0) if the weights are given."""
-        if self.by_label is None:
-            return np.zeros((*self.fits.coefficients.shape, 0))
-        return self.fits.times(self.by_label)
-
-    @cached_property
     def gradient_by_weight(self) -> np.ndarray:
         """(S, E) 2 Gam' M alpha."""
-        if self.by_label is None:
-            return np.zeros((0, len(self.fits.coefficients)))
-        by = np.einsum("ers,er->se", self.by_weight, self.fits.weighted_coefficients)
-        return np.asarray(2 * by)
+        by = self.fits.weighted_coefficients[:, None] @ self.by_weight  # (E, 1, S)
+        return np.asarray(2 * by[:, 0].T)
 
     @cached_property
     def lines(self) -> np.ndarray | None:
@@ -151,9 +142,10 @@ class InfluenceTables:
     @cached_property
     def sketch_by_weight(self) -> np.ndarray:
         """(S, D) Gam in these directions."""
-        if self.by_label is None or self.single:
+        if not self.by_weight.shape[2] or self.single:
             return np.zeros((self.by_weight.shape[2], self.sketch.shape[2]))
-        return np.asarray(np.einsum("ers,erd->sd", self.by_weight, self.directions))
+        S, D = self.by_weight.shape[2], self.directions.shape[2]
+        return np.asarray(self.by_weight.reshape(-1, S).T @ self.directions.reshape(-1, D))
 
     @cached_property
     def projection(self) -> np.ndarray | None:
