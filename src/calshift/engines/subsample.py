@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from calshift._core.predictions import Predictions
-from calshift.engines.arrays import Blocks
+from calshift.engines.arrays import KEPT_CELLS, Blocks
 from calshift.engines.base import Engine, MappedEngine, Summand
 from calshift.engines.batches import Batches
 from calshift.engines.even_rows import EvenRows, even_rows_of, level_for
@@ -28,12 +28,14 @@ def few_rows(engine: Engine) -> Predictions | None:
 
 
 def start_rows(engine: Engine) -> Predictions | None:
-    """The subsample of rows that are not in memory, where a search has as few passes as possible.
+    """The subsample, where a search over all rows needs fewer steps; None where these cost less.
 
-    Small Spark tables would need a pass for it. None where there is no subsample.
+    They do in memory while blocks keep what is derived from their rows, and for small Spark tables,
+    which would need a pass for the subsample.
     """
-    if engine.in_memory is not None:
-        return None
+    rows = engine.in_memory
+    if rows is not None:
+        return subsample(engine) if len(rows) * rows.n_classes > KEPT_CELLS else None
     if isinstance(_innermost(engine), Batches) or engine.summary.rows >= MANY_ROWS:
         return subsample(engine)
     return None

@@ -191,7 +191,7 @@ def _run_em(sample: Mixture, prior: np.ndarray, steps: int) -> np.ndarray:
 
 
 def _fit_few(sample: Mixture, prior: np.ndarray) -> np.ndarray | None:
-    """v of a part of the rows, where the search may start; None for rows in memory."""
+    """v of a part of the rows, where the search may start; None where this takes longer."""
 
     def fit() -> list[np.ndarray]:
         rows = start_rows(sample.engine)
