@@ -51,7 +51,8 @@ def tabulate_labels(source: Engine, *, means: bool, residuals: bool = True) -> L
     about = source.summary
     if about.n_classes > MOST_CLASSES:
         return None
-    sums = Blocks(source).total(_label_sums(means, residuals))
+    rows = Blocks(source) if means else source  # these alone need arrays as large as the rows
+    sums = rows.total(_label_sums(means, residuals))
     counts = about.class_counts
     size = np.where(counts > 0, counts, np.nan)
     mean = sums["scores"] / size if means else None
