@@ -10,9 +10,11 @@ import pytest
 import calshift
 from calshift._core.predictions import Predictions
 from calshift.engines import Arrays, Blocks, even_rows
+from calshift.engines import subsample as subsample_module
 from calshift.engines.even_rows import EvenRows, level_for
 from calshift.engines.run import Run
-from calshift.engines.subsample import subsample
+from calshift.engines.subsample import record, subsample
+from calshift.weights import em_solver
 from tests.engines.samples import cut
 from tests.engines.test_kernels_travel import Elsewhere
 
@@ -148,3 +150,51 @@ def test_another_engine_sums_them_up():
 @pytest.mark.parametrize(("rows", "level"), [(1, 0), (100, 0), (101, 1), (200, 1), (201, 2)])
 def test_the_level_is_the_least_that_suffices(rows, level):
     assert level_for(rows, 2) == level
+
+
+@pytest.mark.parametrize("method", ["em", "em-bcts", "auto"])
+def test_where_a_search_starts_does_not_change_its_result(method, monkeypatch):
+    """The likelihood of a mixture has one maximum, found to 1e-10 wherever the search starts."""
+    simulation = calshift.simulate.GaussianSimulation(n_classes=4, seed=1)
+    (p, y), (q, _) = simulation.source(1500, rng=1), simulation.target(3000, rng=2)
+    started = []
+    real = em_solver.start_rows
+    monkeypatch.setattr(
+        em_solver, "start_rows", lambda engine: started.append(real(engine)) or started[-1]
+    )
+    expected = calshift.label_shift_weights(p, y, q, method=method)
+    assert started == [None] * len(started)
+    started.clear()
+    monkeypatch.setattr(subsample_module, "KEPT_CELLS", 0)
+    found = calshift.label_shift_weights(p, y, q, method=method)
+    sizes = [len(rows) for rows in started if rows is not None]
+    assert sizes
+    assert max(sizes) <= MOST
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-8)
+    np.testing.assert_allclose(found.standard_error, expected.standard_error, rtol=1e-7)
+
+
+def test_what_was_computed_of_a_subsample_is_in_the_checkpoint(tmp_path):
+    batches = calshift.scan(cut(P, 500))
+    path, made = tmp_path / "run.npz", []
+
+    def compute() -> list[np.ndarray]:
+        made.append(1)
+        return [np.arange(3.0)]
+
+    def run(stop: bool) -> list[np.ndarray]:
+        with Run(path) as of:
+            (sample,) = of.open(batches)
+            first = sample.total(lambda batch: batch.size)
+            found = record(Blocks(sample), "start", compute)
+            if stop:
+                raise KeyboardInterrupt
+            assert first == N
+            return found
+
+    with pytest.raises(KeyboardInterrupt):
+        run(stop=True)
+    np.testing.assert_array_equal(run(stop=False)[0], np.arange(3.0))
+    assert made == [1]
+    assert record(Arrays(Predictions(P)), "start", compute)[0].size == 3
+    assert made == [1, 1]

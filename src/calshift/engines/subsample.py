@@ -35,7 +35,9 @@ def start_rows(engine: Engine) -> Predictions | None:
     """
     rows = engine.in_memory
     if rows is not None:
-        return subsample(engine) if len(rows) * rows.n_classes > KEPT_CELLS else None
+        many = len(rows) * rows.n_classes > KEPT_CELLS
+        found = subsample(engine) if many else rows
+        return found if len(found) < len(rows) else None
     if isinstance(_innermost(engine), Batches) or engine.summary.rows >= MANY_ROWS:
         return subsample(engine)
     return None
