@@ -50,7 +50,7 @@ FAULTS = (
     ),
     Fault(
         "sign of the leverage in the noise of a bin",
-        "inference/influence_sums.py",
+        "inference/block_sums.py",
         "gap = np.maximum(1 - leverage, least)",
         "gap = np.maximum(1 + leverage, least)",
         "inference reference/test_debiased.py reference/test_intervals.py",

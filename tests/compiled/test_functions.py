@@ -18,7 +18,7 @@ from calshift._core import linalg, predictions, score_grid
 from calshift.binning import find_edges, hat_basis, placement
 from calshift.diagnostics import label_tables
 from calshift.estimators import row_sums
-from calshift.inference import drift_sums, influence_sums, reliability_sums, row_influence
+from calshift.inference import block_sums, drift_sums, reliability_sums, row_influence
 from calshift.results import drift as results_drift
 
 functions = pytest.importorskip(
@@ -120,12 +120,12 @@ CASES = [
     (label_tables.sum_residuals, lambda a: (a.score.T, a.true % E, a.frequency)),
     (row_sums.sum_groups, lambda a: (a.score, a.bins, B, a.true, a.group, 1, a.frequency)),
     (row_sums.sum_groups, lambda a: (a.score, a.bins, B, a.true, a.group, 3, a.frequency)),
-    (influence_sums.add_products, products),
+    (block_sums.add_products, products),
     (row_sums.add_labelled, lambda a: labelled(a, 4)),
     (row_sums.add_labelled, lambda a: labelled(a, 1)),
-    (influence_sums.add_influence, lambda a: influence(a, 3, a.through, -1.0)),
-    (influence_sums.add_influence, lambda a: influence(a, 1, ZERO_COLUMNS, 0.01)),
-    (influence_sums.add_influence, lambda a: influence(a, 3, ZERO_COLUMNS, 3.0)),
+    (block_sums.add_influence, lambda a: influence(a, 3, a.through, -1.0)),
+    (block_sums.add_influence, lambda a: influence(a, 1, ZERO_COLUMNS, 0.01)),
+    (block_sums.add_influence, lambda a: influence(a, 3, ZERO_COLUMNS, 3.0)),
     (placement.locate, lambda a: (a.score, np.tile(np.arange(9985) // 40, (E, 1)).astype("u1"))),
     (find_edges.count_cells, lambda a: (a.score, a.frequency)),
     (find_edges.cut_cells, bins_of_cells),
@@ -135,15 +135,15 @@ CASES = [
     (hat_basis.choose_knots, few_scores),
     (row_sums.sum_source, lambda a: (a.score, a.bins, B, a.true, a.weight, a.frequency)),
     (row_sums.sum_source, lambda a: (a.score, a.bins, B, a.true, 0 * a.weight + 2, a.frequency)),
-    (influence_sums.add_source_influence, lambda a: source_influence(a, a.through, 0.0, -1.0)),
-    (influence_sums.add_source_influence, lambda a: source_influence(a, ZERO_COLUMNS, 0.02, 1e-4)),
-    (influence_sums.add_source_influence, lambda a: source_influence(a, ZERO_COLUMNS, 0.0, 0.1)),
+    (block_sums.add_source_influence, lambda a: source_influence(a, a.through, 0.0, -1.0)),
+    (block_sums.add_source_influence, lambda a: source_influence(a, ZERO_COLUMNS, 0.02, 1e-4)),
+    (block_sums.add_source_influence, lambda a: source_influence(a, ZERO_COLUMNS, 0.0, 0.1)),
     (
-        influence_sums.add_target_influence,
+        block_sums.add_target_influence,
         lambda a: (a.bins, a.frequency, a.fit[0], a.through, np.zeros(N)),
     ),
     (
-        influence_sums.add_target_influence,
+        block_sums.add_target_influence,
         lambda a: (a.bins, a.frequency, a.fit[0], ZERO_COLUMNS, np.zeros(N)),
     ),
     (reliability_sums.sum_deviations, deviations),
