@@ -8,6 +8,7 @@ docs/mathematics.md section 7.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,7 +53,7 @@ class Influence(Protocol):
         """(rows, S) influence of each source row on the source prior."""
 
 
-class FeatureInfluence(Frozen):
+class FeatureInfluence(Frozen, ABC):
     """Base of influence functions: rows of phi from its terms."""
 
     seen: Any  # (K,) bool, the S classes of the source
@@ -72,14 +73,14 @@ class FeatureInfluence(Frozen):
         """The influence of each source row on the source prior."""
         return self._find_base_terms()
 
-    def _find_source_terms(self) -> LinearTerms:
-        raise TypeError
+    @abstractmethod
+    def _find_source_terms(self) -> LinearTerms: ...
 
-    def _find_target_terms(self) -> LinearTerms:
-        raise TypeError
+    @abstractmethod
+    def _find_target_terms(self) -> LinearTerms: ...
 
-    def _find_base_terms(self) -> LinearTerms:
-        raise TypeError
+    @abstractmethod
+    def _find_base_terms(self) -> LinearTerms: ...
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in CACHED}
