@@ -32,7 +32,8 @@ from calshift.weights.influence import ScaledWeights
 CurveSummand = Callable[[Predictions, np.ndarray], Tally]  # target rows, their influence
 CurvePlan = Callable[[np.ndarray], CurveSummand]  # errors by class, NaN if left out
 
-BLOCK_SCORES, BLOCK_ROWS = 2**17, (256, 16384)  # scores, and rows, whose influence is found at once
+BLOCK_SCORES = 2**17  # whose influence is found at once: they stay in the cache
+LEAST_ROWS = 256, 16384  # with estimated weights and with given ones
 
 
 def influence_tally(batch: Predictions, square: np.ndarray, total: np.ndarray, kept: bool) -> Tally:
@@ -55,7 +56,7 @@ class SourceInfluenceSums:
 
     def __call__(self, batch: Predictions) -> Tally:
         phi = self.tables.scaled_weights.source_influence(batch)
-        out = sum_small_blocks(self._sum_rows, batch, phi)
+        out = sum_small_blocks(self._sum_rows, batch, phi, len(self.tables.fits.value))
         return Tally(out | through_weight_sums(batch, self.tables, phi)) if phi.shape[1] else out
 
     def _sum_rows(self, batch: Predictions, phi: np.ndarray) -> Tally:
@@ -150,12 +151,13 @@ class SourceInfluenceSums:
 
 
 def sum_small_blocks(
-    kernel: Callable[[Predictions, np.ndarray], Tally], batch: Predictions, phi: np.ndarray
+    kernel: Callable[[Predictions, np.ndarray], Tally],
+    batch: Predictions,
+    phi: np.ndarray,
+    events: int,
 ) -> Tally:
     """kernel(block, phi) summed over blocks of rows, whose influence stays in the cache."""
-    least, most = BLOCK_ROWS
-    if phi.shape[1]:
-        most = int(np.clip(BLOCK_SCORES // batch.n_classes, least, most))
+    most = max(LEAST_ROWS[phi.shape[1] == 0], BLOCK_SCORES // events)
     rows = -(-len(batch) // max(1, round(len(batch) / most)))
     parts = np.split(phi, range(rows, len(batch), rows))
     found: Tally = add_up(map(kernel, batch.blocks(rows), parts))
@@ -272,7 +274,7 @@ class TargetInfluenceSums:
 
     def __call__(self, batch: Predictions) -> Tally:
         phi = self.tables.scaled_weights.target_influence(batch)
-        out = sum_small_blocks(self._sum_rows, batch, phi)
+        out = sum_small_blocks(self._sum_rows, batch, phi, len(self.tables.fits.value))
         if self.curves is not None and phi.shape[1]:
             out["curves"] = self.curves(batch, phi)
         return out
