@@ -20,7 +20,7 @@ from calshift.engines.subsample import record, start_rows
 Posterior = Callable[[Predictions], np.ndarray]  # batch -> (rows, S) class probabilities
 
 LARGEST_GAP = 1e-10  # of the mean log-likelihood to its maximum
-MANY = 64  # classes, above which a step of EM costs much less than one of Newton's method
+MANY = 64  # classes, above which EM steps over rows in memory cost much less than Newton's
 MANY_EM_STEPS, FEW_EM_STEPS = 15, 2  # before Newton's method takes over
 MOST_STEPS = 200
 MOST_REFINED = 12  # steps with the same curvature
@@ -65,11 +65,12 @@ def maximize_mixture(
 ) -> MixtureFit:
     """The v >= 0 that maximises sum_j log p_j . v + pseudo . log v, with prior . v = 1.
 
-    EM steps, more of them for many classes, then Newton's method; each step is a pass over the
-    rows. At v the mean log-likelihood is below its maximum by at most max_y zbar_y / prior_y - 1. A
+    EM steps, more of them for many classes in memory, then Newton's method; each step is a pass over
+    the rows. At v the mean log-likelihood is below its maximum by at most max_y zbar_y / prior_y - 1. A
     class whose zbar_y is below its prior_y has a share of 0 at the maximum.
     """
-    first = MANY_EM_STEPS if len(prior) > MANY else FEW_EM_STEPS
+    cheap = len(prior) > MANY and engine.in_memory is not None
+    first = MANY_EM_STEPS if cheap else FEW_EM_STEPS
     sample = Mixture(engine, posterior, pseudo)
     if start is None:
         start = _fit_few(sample, prior)
@@ -83,7 +84,7 @@ def maximize_mixture(
         better = None
         if not (pseudo.any() and step % 2):  # EM steps correct shares near 0
             there = _newton_target(here.v, here.curvature(pseudo), z, prior)
-            if len(prior) > MANY and not pseudo.any():
+            if first == MANY_EM_STEPS and not pseudo.any():
                 there = _refine(sample, here, there, prior)
             better = _line_search(sample, here, there, prior)
         here = better or sample.evaluate(here.v * z / prior)
