@@ -65,9 +65,10 @@ def maximize_mixture(
 ) -> MixtureFit:
     """The v >= 0 that maximises sum_j log p_j . v + pseudo . log v, with prior . v = 1.
 
-    EM steps, more of them for many classes in memory, then Newton's method; each step is a pass over
-    the rows. At v the mean log-likelihood is below its maximum by at most max_y zbar_y / prior_y - 1. A
-    class whose zbar_y is below its prior_y has a share of 0 at the maximum.
+    EM steps, more of them for many classes in memory, then Newton's method; each step is a pass
+    over the rows. At v the mean log-likelihood is below its maximum by at most
+    max_y zbar_y / prior_y - 1. A class whose zbar_y is below its prior_y has a share of 0 at the
+    maximum.
     """
     cheap = len(prior) > MANY and engine.in_memory is not None
     first = MANY_EM_STEPS if cheap else FEW_EM_STEPS
