@@ -18,7 +18,7 @@ from calshift._core import linalg, predictions, score_grid
 from calshift.binning import find_edges, hat_basis, placement
 from calshift.diagnostics import label_tables
 from calshift.estimators import row_sums
-from calshift.inference import block_sums, drift_sums, reliability_sums, row_influence
+from calshift.inference import block_sums, drift_sums, reliability_sums
 from calshift.results import drift as results_drift
 
 functions = pytest.importorskip(
@@ -147,7 +147,7 @@ CASES = [
         lambda a: (a.bins, a.frequency, a.fit[0], ZERO_COLUMNS, np.zeros(N)),
     ),
     (reliability_sums.sum_deviations, deviations),
-    (row_influence.sum_weighted_rows, lambda a: (a.bins, a.through, a.sketch[0, a.true], B)),
+    (reliability_sums.sum_weighted_rows, lambda a: (a.bins, a.through, a.sketch[0, a.true], B)),
     (linalg.factor_band, lambda a: (*a.band, 1e-12)),
 ]
 

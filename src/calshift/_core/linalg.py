@@ -220,3 +220,9 @@ def sparse_columns(values: np.ndarray, row: np.ndarray, start: np.ndarray, rows:
     found.indptr = start.astype(kind, copy=False)
     found.indices, found.data = row.astype(kind, copy=False), np.asarray(values, dtype=float)
     return found
+
+
+def sparse_rows(values: np.ndarray, place: np.ndarray, width: int) -> Any:
+    """(n, width) sparse: each row has one value an event, of (E, n)."""
+    E, n = values.shape
+    return sparse_columns(values.T.ravel(), place.T.ravel(), np.arange(0, n * E + 1, E), width).T

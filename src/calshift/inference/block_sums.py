@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from calshift._core.linalg import sparse_columns
+from calshift._core.linalg import sparse_columns, sparse_rows
 from calshift.binning.hat_basis import HatBasis
 from calshift.binning.placement import ScoreBlock
 from calshift.compiled import fastest
-from calshift.inference.row_influence import sparse_rows
 
 
 @fastest

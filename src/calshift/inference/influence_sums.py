@@ -33,7 +33,7 @@ CurveSummand = Callable[[Predictions, np.ndarray], Tally]  # target rows, their 
 CurvePlan = Callable[[np.ndarray], CurveSummand]  # errors by class, NaN if left out
 
 BLOCK_SCORES = 2**17  # whose influence is found at once: they stay in the cache
-LEAST_ROWS = 256, 16384  # with estimated weights and with given ones
+FEWEST_ROWS, FEWEST_GIVEN = 256, 16384  # of a block; with given weights
 
 
 def influence_tally(batch: Predictions, square: np.ndarray, total: np.ndarray, kept: bool) -> Tally:
@@ -157,7 +157,7 @@ def sum_small_blocks(
     events: int,
 ) -> Tally:
     """kernel(block, phi) summed over blocks of rows, whose influence stays in the cache."""
-    most = max(LEAST_ROWS[phi.shape[1] == 0], BLOCK_SCORES // events)
+    most = max(FEWEST_ROWS if phi.shape[1] else FEWEST_GIVEN, BLOCK_SCORES // events)
     rows = -(-len(batch) // max(1, round(len(batch) / most)))
     parts = np.split(phi, range(rows, len(batch), rows))
     found: Tally = add_up(map(kernel, batch.blocks(rows), parts))

@@ -16,6 +16,7 @@ import numpy as np
 
 from calshift._core.addable import Tally
 from calshift._core.frozen import Frozen
+from calshift._core.linalg import sparse_rows
 from calshift._core.predictions import Predictions
 from calshift._core.score_grid import ANGLE, MIDDLE
 from calshift.binning.edges import BinEdges
@@ -37,7 +38,6 @@ from calshift.inference.reliability import (
     reliability_curves,
     source_sums,
 )
-from calshift.inference.row_influence import sum_weighted_rows
 from calshift.results import ClassWeights, ReliabilityCurve
 from calshift.weights.influence import ScaledWeights
 
@@ -105,6 +105,17 @@ def _bin_scores(
     centres = np.divide(sums[1], sums[0], out=np.zeros(sums[0].shape), where=sums[0] > 0)
     once = None if f is None else target.squared_frequency
     return cuts, number, table, centres, sums[0], sum_deviations(score, bins, centres, once)
+
+
+@fastest
+def sum_weighted_rows(
+    bins: np.ndarray, values: np.ndarray, others: np.ndarray, width: int
+) -> np.ndarray:
+    """(E, width, S) sums over rows of values (E, n) times others (n, S), by event and bin."""
+    E, S = len(bins), others.shape[1]
+    place = bins + (np.arange(E) * width)[:, None]
+    by_place = sparse_rows(values, place, E * width)
+    return np.asarray(by_place.T @ others).reshape(E, width, S)
 
 
 @fastest

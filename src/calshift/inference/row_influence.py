@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from calshift._core.addable import Tally
 from calshift._core.linalg import sparse_columns
 from calshift._core.predictions import Predictions
 from calshift.binning.placement import BinLocator, ScoreBlock
-from calshift.compiled import fastest
 from calshift.estimators.regression import SMALLEST_GAP, ResidualRegression
 from calshift.estimators.row_sums import noise_by_group
 from calshift.estimators.weight_bias import WeightDraws
@@ -211,23 +209,6 @@ class RowTerms:
         counted = (self.noise * self.batch.frequency).ravel()
         sums = np.bincount(cell.ravel(), counted, size * K).reshape(size, K)
         return self.fits.basis.project_rows(block.events, sums)
-
-
-@fastest
-def sum_weighted_rows(
-    bins: np.ndarray, values: np.ndarray, others: np.ndarray, width: int
-) -> np.ndarray:
-    """(E, width, S) sums over rows of values (E, n) times others (n, S), by event and bin."""
-    E, S = len(bins), others.shape[1]
-    place = bins + (np.arange(E) * width)[:, None]
-    by_place = sparse_rows(values, place, E * width)
-    return np.asarray(by_place.T @ others).reshape(E, width, S)
-
-
-def sparse_rows(values: np.ndarray, place: np.ndarray, width: int) -> Any:
-    """(n, width) sparse: each row has one value an event, of (E, n)."""
-    E, n = values.shape
-    return sparse_columns(values.T.ravel(), place.T.ravel(), np.arange(0, n * E + 1, E), width).T
 
 
 def sum_by_label(batch: Predictions, values: np.ndarray) -> np.ndarray:
