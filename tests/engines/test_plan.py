@@ -174,3 +174,18 @@ def test_a_run_with_known_counts_has_the_passes_of_the_first(tmp_path, monkeypat
     assert found.p_value == expected.p_value
     assert found.statistic == pytest.approx(expected.statistic, rel=1e-12)
     assert target.passes == read  # what the first run had summed is in the checkpoint
+
+
+@pytest.mark.filterwarnings("ignore::calshift.UnreliableWeights")
+def test_metrics_count_the_cells_of_the_test_in_the_first_pass(monkeypatch):
+    def passes() -> int:
+        source, target = Counted(source_batches()), Counted()
+        samples = calshift.scan(source), None, calshift.scan(target)
+        found = calshift.target_metrics(*samples, metrics=["accuracy"])["accuracy"]
+        assert found.estimate == pytest.approx(whole.estimate, rel=1e-9)
+        return target.passes
+
+    whole = calshift.target_metrics(P_SOURCE, Y_SOURCE, P_TARGET, metrics=["accuracy"])["accuracy"]
+    few = passes()
+    monkeypatch.setattr("calshift.api.metrics.plan_cells", lambda _: None)
+    assert passes() == few + 1

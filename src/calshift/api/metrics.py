@@ -9,7 +9,8 @@ from typing import Any
 
 from calshift._core.validate import validate_choice, validate_flag, validate_number
 from calshift.api.label_shift import check_unless_waived
-from calshift.diagnostics.conditions import LABELLED_METRICS, METRICS, validate_waive
+from calshift.binning.confidence_cells import plan_cells
+from calshift.diagnostics.conditions import LABEL_SHIFT, LABELLED_METRICS, METRICS, validate_waive
 from calshift.diagnostics.trust import announce
 from calshift.engines.base import Engine
 from calshift.engines.open import open_engine, open_pair, start_run
@@ -207,7 +208,8 @@ def target_metrics(
     waived = validate_waive(waive, METRICS, validate_flag(check, "check"))
     asked = ("target_metrics", metrics, decision, cost, positive, weights, interval, drift)
     with start_run(checkpoint, progress, asked, resampling.jobs) as run:
-        samples = open_pair(p_source, y_source, p_target, run)
+        prepare = None if LABEL_SHIFT[0] in waived else plan_cells
+        samples = open_pair(p_source, y_source, p_target, run, prepare)
         plan = MetricPlan.of(samples[0].summary, metrics, decision, cost, positive)
         checked = check_unless_waived(samples, waived, rng)
         result = metrics_of_target(
